@@ -78,11 +78,11 @@ KEYS = pa.binary(16)
 ANSWERS = pa.schema(
     [
         pa.field("key", KEYS, nullable=False),
-        pa.field("id", pa.binary(16), nullable=False),  # of the row that answers
-        pa.field("total", pa.int64(), nullable=False),  # the rows that offer this key, also those not among the answers
+        pa.field("id", pa.binary(16), nullable=False),  # of the answering row
+        pa.field("total", pa.int64(), nullable=False),  # all rows that offer this key, not only those among the answers
     ]
 )
-"""The first columns of answers; what the operator's `say` returns stands behind them."""
+"""The first columns of answers; followed by those that the operator's `answers_for` returns."""
 
 
 class Assets(Protocol):
@@ -93,28 +93,28 @@ class Assets(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Across:
-    """How rows meet others of the store, in whatever shard: a row asks for a key, and rows that offer it answer.
+class RowLookup:
+    """How an operator looks up other rows of the store by key: some rows want a key, others offer it and answer.
 
     All functions get the operator's configuration, and batches with the columns that it reads. Values must depend only
     on these, so that they are the same however rows are divided into shards.
     """
 
-    most: Callable[[Any], int]  # rows that answer for a key: of all that offer it, those with the smallest ids
-    ask: Callable[[Any, pa.RecordBatch], pa.Array]
-    """The keys that rows ask for, in any order; null is none."""
-    offer: Callable[[Any, pa.RecordBatch], tuple[NDArray[np.int64], pa.Array]]
-    """Rows, and a key that each offers; without nulls. A row may offer several, and one several times."""
-    say: Callable[[Any, pa.RecordBatch, NDArray[np.int64], pa.Array], pa.RecordBatch]
-    """What rows say of a key that they offer: one line for each pair."""
-    says: pa.Schema  # of these lines
+    max_answers: Callable[[Any], int]  # the most per key: those of the rows with the smallest ids
+    wanted_keys: Callable[[Any, pa.RecordBatch], pa.Array]
+    """The keys that rows want, in any order; null for none."""
+    offered_keys: Callable[[Any, pa.RecordBatch], tuple[NDArray[np.int64], pa.Array]]
+    """Row numbers, and the key that each offers, without nulls; rows and keys may repeat."""
+    answers_for: Callable[[Any, pa.RecordBatch, NDArray[np.int64], pa.Array], pa.RecordBatch]
+    """The answers of rows to keys that they offer: one for each pair of row and key."""
+    answer_columns: pa.Schema  # of the batches of `answers_for`
     load: Callable[[Any, pa.RecordBatch], Kernel]
     """The kernel for a shard, from the answers to its rows, sorted by key and id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator(ABC):
-    """A measurement: what those of texts, pictures and videos have in common.
+    """A measurement: the common part of operators on texts, pictures and videos.
 
     The version goes up whenever the output for any row changes.
     """
@@ -126,7 +126,7 @@ class Operator(ABC):
     writes: Callable[[Any], pa.Schema]
     load: Callable[[Any, Assets], Callable[..., Any]]
     """Called once a process; what it returns measures rows, pictures or videos."""
-    assets: Callable[[Any], tuple[str, ...]] = field(default=lambda _config: ())  # names, or paths of the user's
+    assets: Callable[[Any], tuple[str, ...]] = field(default=lambda _config: ())  # names of assets, or the user's paths
     declares: tuple[AnyAsset, ...] = ()
     """The assets that its configurations may name, with where each comes from."""
     resource: Resource = "cpu"
@@ -146,10 +146,10 @@ class Operator(ABC):
 
     @abstractmethod
     def inputs(self, config: Any) -> tuple[str, ...]:
-        """What it reads, as people read it: the names of columns, or what it looks at."""
+        """What it reads, for display: the names of columns, or what it looks at."""
 
     def configured(self, _config: Any) -> "Operator":
-        """The operator that measures with this configuration: another one if that reads something else."""
+        """The operator for this configuration: another one if that reads something else."""
         return self
 
 
@@ -158,12 +158,12 @@ class TextOperator(Operator):
     """Measures rows by their columns: the text, the address, captions, or what other operators wrote.
 
     A kernel gets only rows that have every column of `needs` and meet the condition; the others become null rows
-    whose status says why. Its output for a row depends only on that row, unless it has `across`.
+    whose status says why. Its output for a row depends only on that row, unless it has `lookup`.
     """
 
-    reads: Callable[[Any], tuple[str, ...]]  # dotted columns, such as `text`, `samples.url`, `text.language.label`
+    reads: Callable[[Any], tuple[str, ...]]  # dotted names, such as `text`, `samples.url`, `text.language.label`
     load: Callable[[Any, Assets], Kernel]
-    across: Across | None = None
+    lookup: RowLookup | None = None
     """For an operator whose values depend on other rows of the store. It reads samples and extracted layers only, and
     its layer is computed again when shards are added. None: a row's values depend on it alone."""
     needs: tuple[str, ...] = (TEXT,)  # columns that a row must have to be measured
@@ -189,7 +189,7 @@ class PictureOperator(Operator):
     """
 
     load: Callable[[Any, Assets], Kernel]
-    files: bool = False  # whether its kernel gets whole files, as `FILES`; else decoded pictures, as `IMAGES`
+    files: bool = False  # whether its kernel gets whole files (`FILES`) instead of decoded pictures (`IMAGES`)
     side: Callable[[Any], int | None] = field(default=lambda _config: None)
     """To what the longer side of decoded pictures is shrunk; None for every pixel, `NO_PIXELS` for pictures of whatever
     size they are decoded at for other operators."""
@@ -204,10 +204,10 @@ _REGISTERED: dict[str, Operator] = {}
 
 
 def register_operator(operator: Operator) -> None:
-    """Add an operator to those that recipes of this process may name, or replace one that was added so.
+    """Add an operator that recipes of this process may name, or replace one added before.
 
     Raises:
-        RecipeError: It has no name of an operator, or that of another one.
+        RecipeError: Its name is invalid, or belongs to another operator.
     """
     name = operator.name
     if not _NAME.fullmatch(name) or name.partition(".")[0] not in _FOLDERS:
@@ -247,5 +247,5 @@ def _own_names() -> tuple[str, ...]:
         f"{folder}.{module.name}"
         for folder in _FOLDERS
         for module in pkgutil.iter_modules(import_module(f"winnow.filters.{folder}").__path__)
-        if not module.ispkg  # what operators share
+        if not module.ispkg  # packages are shared code
     )

@@ -232,7 +232,7 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class FactInputs:
     """What a kept record of facts was found in; it is garbage when no kept generation has all of it."""
 
     reads: Mapping[str, Mapping[str, str]]  # the hash of the values of every layer that was read, by layer and key

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.problems import shown, suggestion
-from winnow.scoring.scaling_law.mixing import Question, Weights, family_ratios, with_fallback
+from winnow.scoring.scaling_law.mixing import RatioObjective, Weights, family_ratios, with_fallback
 from winnow.scoring.scaling_law.predicting import exponents, require_size, scales
 from winnow.scoring.scaling_law.repeats import R_STAR, effective_tokens
 
@@ -84,7 +84,7 @@ class Mixture:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedMixture:
     """One mixture in a comparison. Losses are for the families that the law knows, in its order."""
 
     mixture: Mixture
@@ -152,7 +152,7 @@ def by_law(
     given = {} if fallback is None else dict(zip(families, fallback.shares, strict=True))
     rest = sum(given[name] for name in known) if given else 1.0
     budget, epochs = inventory.budget, inventory.max_epochs
-    question = Question(
+    question = RatioObjective(
         weights,
         n,
         budget,
@@ -185,7 +185,7 @@ def compare(
     law: ScalingLaw,
     n: float | None = None,
     room: float | None = None,
-) -> tuple[Compared, ...]:
+) -> tuple[ComparedMixture, ...]:
     """Compare mixtures by the losses that the law predicts for the families that it knows.
 
     Without `n`, losses are in units of each family's loss at p = 1. Totals cover only known families, which would
@@ -222,7 +222,7 @@ def compare(
         alike = shares if len(known) == len(families) else _in_room(shares, room, inventory, place)
         effective = effective_tokens(alike * inventory.budget, inventory.sizes[place], inventory.r_star)
         found.append(
-            Compared(
+            ComparedMixture(
                 mixture,
                 tuple((scale * plain).tolist()),
                 tuple((scale * worth).tolist()),

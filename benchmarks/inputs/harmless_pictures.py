@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.inputs.pages import CACHE, unpacked_packages
-from winnow.filters.image.decode.containers import HeldBytes
+from winnow.filters.image.decode.containers import InMemoryBytes
 from winnow.filters.image.decode.headers import image_size
 from winnow.filters.web.file_signatures import binary_type
 
@@ -107,7 +107,7 @@ def harmless_pictures(folder: Path = FOLDER, *, small: bool = False) -> list[Har
         for path in sorted(paths, key=lambda one: hashlib.blake2b(str(one.relative_to(root)).encode()).digest()):
             raw = path.read_bytes()
             content = hashlib.sha256(raw).digest()
-            size = image_size(HeldBytes(raw), binary_type(raw) or "")
+            size = image_size(InMemoryBytes(raw), binary_type(raw) or "")
             if taken < origin.most and content not in seen and size and min(size.width, size.height) >= SMALLEST:
                 seen.add(content)
                 found.append(HarmlessPicture(origin.kind, path))

@@ -17,7 +17,15 @@ from benchmarks.mimic.images import Labels
 from winnow.scoring.linear.head import BIAS, WEIGHT, HeadScorer
 from winnow.scoring.linear.training import train_head
 from winnow.scoring.protocol import Checkpoint, Floats, Method, TrainingSettings, Weights
-from winnow.scoring.selection import Aggregation, BinariseRule, Kept, aggregate, binarise, kept_share, retained
+from winnow.scoring.selection import (
+    Aggregation,
+    BinariseRule,
+    KeepProbabilities,
+    aggregate,
+    binarise,
+    kept_share,
+    retained,
+)
 from winnow.scoring.selection.binarise import RuleName
 
 Mask = NDArray[np.bool_]
@@ -63,7 +71,7 @@ class Detection:
 
     f1: float
     quality: float
-    kept: Kept
+    kept: KeepProbabilities
 
 
 def noisy(labels: Labels, classes: int, share: float, seed: int) -> Noisy:

@@ -20,12 +20,12 @@ import numpy as np
 from benchmarks.measuring.environments import require_torch
 from benchmarks.measuring.reporting import Limit, Report, benchmark_arguments, measure, show, thread_seconds
 from winnow.scoring.linear.head import BIAS, WEIGHT, HeadScorer, head_losses
+from winnow.scoring.mimic.determinism import deterministic
 from winnow.scoring.mimic.direction import Direction, direction
 from winnow.scoring.mimic.exact import TOLERANCE, MimicScorer
 from winnow.scoring.mimic.gradients import gradient_slopes
-from winnow.scoring.mimic.memory import Portions
+from winnow.scoring.mimic.memory import BatchPortions
 from winnow.scoring.mimic.models import Batch, BatchModel, Model, Parameters, SampleModel, model_of_module
-from winnow.scoring.mimic.pinned import pinned
 from winnow.scoring.probe.grid import Shape
 from winnow.scoring.probe.model import initial_parameters, logits
 from winnow.scoring.protocol import Weights
@@ -137,14 +137,14 @@ def ways(case: Case) -> dict[str, Call]:
     scorer = MimicScorer(case.model, case.at, towards)
     weights, unit, model, batch = scorer.weights, scorer.unit, case.model, case.batch
     whole = model.whole if isinstance(model, BatchModel) else model.losses
-    once = Portions(1 << 40)
+    once = BatchPortions(1 << 40)
 
     def forward() -> Any:
         with torch.no_grad():
             return whole(weights, batch)
 
     def mapped() -> Any:
-        with pinned():
+        with deterministic():
             return -gradient_slopes(model, weights, unit, batch, once).numpy()
 
     def looped() -> Any:

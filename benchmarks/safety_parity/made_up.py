@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from winnow.filters.private.credentials.checks import checksum
+from winnow.filters.private.personal.person_numbers import STATES, PersonNumber
 from winnow.filters.private.personal.regions import LANGUAGE_REGIONS
-from winnow.filters.private.personal.states import STATES, PersonNumber
 from winnow.schemas.identity import digest
 
 __all__ = ["EXTRAS", "MADE_UP", "Planted", "Planter"]

@@ -1,4 +1,4 @@
-"""A digest of each caption: captions with equal digests are the same, but for white space and invisible characters."""
+"""A digest of each caption: equal digests mean equal captions, ignoring white space and invisible characters."""
 
 from dataclasses import dataclass
 from functools import partial

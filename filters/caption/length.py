@@ -1,7 +1,7 @@
-"""How long captions are: in characters, and in the words or, where a script writes none apart, letters of their script.
+"""The length of captions: in characters, and in words or, in scripts without spaces, letters.
 
-Words are those of `str.split()` and characters are code points, as image–text datasets count them. In scripts without
-spaces between words such a count of words says nothing: there a length is counted in letters.
+Words are those of `str.split()` and characters are code points, as in image–text datasets. For scripts without spaces
+such a count of words means nothing, so letters are counted.
 """
 
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ WRITES = pa.schema(
         pa.field("words", pa.list_(pa.int32())),  # between white space, in any script
         pa.field("letters", pa.list_(pa.int32())),
         pa.field("script", pa.list_(pa.string())),  # ISO 15924, of most letters; null without letters
-        pa.field("spaced_words", pa.list_(pa.int32())),  # `words` in scripts with spaces between words, else null
-        pa.field("unspaced_letters", pa.list_(pa.int32())),  # `letters` in scripts without, else null
+        pa.field("spaced_words", pa.list_(pa.int32())),  # `words` for scripts with spaces, else null
+        pa.field("unspaced_letters", pa.list_(pa.int32())),  # `letters` for scripts without, else null
     ]
 )
 

@@ -1,8 +1,8 @@
-"""What captions have in common with the name of their media's file, and which of them say the same again.
+"""The words that captions share with their media's file names, and which captions repeat earlier ones.
 
-A file's name is that of its path or of its entry in an archive, or the end of its address. Names and captions are
-compared in lower case and compatible characters (NFKC), word by word; in scripts without spaces each letter is a word.
-Of a very long caption the words are those of its beginning; it is repeated if the rest is the same to the letter.
+A file name is that of a path or an archive entry, or the end of an address. Names and captions are compared word by
+word in lower case and compatible characters (NFKC); in scripts without spaces each letter is a word. Only the beginning
+of a very long caption is split into words; it counts as repeated if the rest is exactly equal.
 """
 
 import unicodedata
@@ -25,19 +25,19 @@ URL = "samples.url"
 WRITES = pa.schema(
     [
         STATUS,
-        pa.field("file_name_share", pa.list_(pa.float64())),  # of its words, those in the file's name; null if none
-        pa.field("is_file_name", pa.list_(pa.bool_())),  # with its extension; without, if it is one of a camera
-        pa.field("repeated", pa.list_(pa.bool_())),  # an earlier one of the row has the same words
+        pa.field("file_name_share", pa.list_(pa.float64())),  # the share of its words in the file name
+        pa.field("is_file_name", pa.list_(pa.bool_())),  # with its extension; without it for camera file names
+        pa.field("repeated", pa.list_(pa.bool_())),  # an earlier caption of the row has the same words
     ]
 )
 
 _ALONE = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Yi}\p{Tibetan}"
 _WORDS = regex.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+")
-_MOST_CHARACTERS = 1 << 18  # of a caption that are split into words, which take some sixty times its memory
+_MOST_CHARACTERS = 1 << 18  # of a caption: its words take about sixty times its memory
 _EXTENSION = regex.compile(r"\.[a-z0-9]{1,5}$")
 _GIVEN_BY_A_DEVICE = regex.compile(
     r"(?=.*[0-9_])[\x21-\x7e]+"
-)  # such as img_2043; a description has spaces or letters only
+)  # such as img_2043; descriptions contain spaces or only letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _load(config: OverlapConfig, _assets: Assets) -> Kernel:
 
 OPERATOR = TextOperator(
     name="caption.overlap",
-    version=2,  # 2: of captions longer than 262,144 characters the beginning is split into words
+    version=2,  # 2: only the first 262,144 characters of a caption are split into words
     summary="each caption's overlap with the file's name, and captions that a row repeats",
     config=OverlapConfig,
     reads=lambda config: (config.captions, MEDIA, URL),

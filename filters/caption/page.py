@@ -1,9 +1,9 @@
-"""What the pages of a crawl say of its pictures: alternative texts, captions of figures, titles, and the text around.
+"""Captions of pictures from the pages of a crawl: alternative texts, figure captions, titles, and surrounding text.
 
-A page shows a picture if an address of one of its images is the picture's, by the rules of `url.canonical`: the one
-that a reader sees, or another that the page offers to other screens. Where no page does, as with pictures that a script
-loads, the pages count on which the crawler says that it found the picture. Page and picture may be in different files
-and shards: they meet by the digests of addresses (`Across`).
+A page shows a picture if the address of one of its images, by the rules of `url.canonical`, is the picture's: either
+the one that readers see or an alternative for other screens. If no page does, as with pictures that scripts load, the
+pages on which the crawler found the picture count. Page and picture may be in different files and shards: they are
+matched by digests of addresses (`RowLookup`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,33 +20,35 @@ from winnow.filters.caption.lists import MEDIA, NO_MEDIA
 from winnow.filters.caption.pages.crawl import Loading, loadings_of, referrers_of
 from winnow.filters.caption.pages.keys import LOADED, PAGE, SHOWN, keys_of, kind_of
 from winnow.filters.extraction.placed_text import CONTEXT_CHARACTERS
-from winnow.filters.operators import ANSWERS, STATUS, Across, Assets, Kernel, TextOperator
+from winnow.filters.operators import ANSWERS, STATUS, Assets, Kernel, RowLookup, TextOperator
 from winnow.schemas.recipe.checks import Between, NotEmpty
 from winnow.schemas.rows.samples import CAPTION
 
 URL = "samples.url"
 METADATA = "samples.metadata"
-NO_PAGE = "no_page"  # none of the store shows the picture
+NO_PAGE = "no_page"  # no page of the store shows the picture
 
 WRITES = pa.schema(
     [
         STATUS,
         pa.field("captions", pa.list_(pa.field("item", CAPTION, nullable=False))),
         pa.field("urls", pa.list_(pa.string())),  # of each caption, the address of its page
-        pa.field("pages", pa.int32()),  # how many pages of the store show the picture, also beyond `max_pages`
-        pa.field("referrers", pa.list_(pa.string())),  # the pages, in the store or not, that the crawl says it is on
+        pa.field("pages", pa.int32()),  # all pages of the store that show the picture, also beyond `max_pages`
+        pa.field("referrers", pa.list_(pa.string())),  # the pages, in the store or not, on which the crawl found it
     ]
 )
 
-SAYS = pa.schema([pa.field("url", pa.string()), pa.field("captions", WRITES.field("captions").type, nullable=False)])
+ANSWER_COLUMNS = pa.schema(
+    [pa.field("url", pa.string()), pa.field("captions", WRITES.field("captions").type, nullable=False)]
+)
 """What one page says of one picture."""
 
-MOST_CHARACTERS: Final = 2000  # a longer text is no caption
-MOST_CAPTIONS: Final = 64  # of a picture: a page may show one many times, and write something else each time
+MOST_CHARACTERS: Final = 2000  # a longer text is not a caption
+MOST_CAPTIONS: Final = 64  # per picture: a page may show one many times, each time with another text
 
 MOST_LISTED: Final = 16  # referrers of a picture
 
-MOST_WORD: Final = 40  # characters; a longer one is no word that was cut
+MOST_WORD: Final = 40  # characters; a longer one is not a word that was cut
 
 Origin = Literal["alt", "figcaption", "title", "context", "page_title"]
 _TITLE: Final = "page_title"
@@ -65,18 +67,18 @@ class PageConfig:
 
     extractor: str = "main"
     origins: Annotated[tuple[Origin, ...], NotEmpty()] = ("alt", "figcaption", "title", "context", "page_title")
-    max_pages: Annotated[int, Between(1, 64)] = 4  # those with the smallest ids; a logo is on every page
+    max_pages: Annotated[int, Between(1, 64)] = 4  # those with the smallest ids, as a logo is on every page
 
 
-def ask(_config: PageConfig, batch: pa.RecordBatch) -> pa.Array:
-    """For each picture: who shows its address, who loaded it, and what the pages are on which it was found."""
+def wanted_keys(_config: PageConfig, batch: pa.RecordBatch) -> pa.Array:
+    """For each picture, the keys of its address as shown and as loaded, and of the pages on which it was found."""
     urls = batch.column(URL).filter(pa.array(_counts(batch.column(MEDIA)) > 0))
     pages = pa.array(list(chain(*referrers_of(batch.column(METADATA)))), pa.string())
     return pa.concat_arrays([keys_of(urls, SHOWN), keys_of(urls, LOADED), keys_of(pages, PAGE)])
 
 
-def offer(config: PageConfig, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], pa.Array]:
-    """The addresses of each page's images, its own, and those in a list of what a page loaded."""
+def offered_keys(config: PageConfig, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], pa.Array]:
+    """The addresses of each page's images, its own, and those in its list of loaded pictures."""
     showing, shown, *_ = _images(config, batch)
     pages = np.flatnonzero(batch.column(_columns(config)[0]).is_valid().to_numpy(zero_copy_only=False))
     own = keys_of(batch.column(URL).take(pa.array(pages)), PAGE)
@@ -88,8 +90,8 @@ def offer(config: PageConfig, batch: pa.RecordBatch) -> tuple[NDArray[np.int64],
     return rows[there.to_numpy(zero_copy_only=False)], keys.filter(there)
 
 
-def say(config: PageConfig, batch: pa.RecordBatch, rows: NDArray[np.int64], keys: pa.Array) -> pa.RecordBatch:
-    """What pages say of the pictures with these addresses, and their titles last."""
+def answers_for(config: PageConfig, batch: pa.RecordBatch, rows: NDArray[np.int64], keys: pa.Array) -> pa.RecordBatch:
+    """The captions that pages give to the pictures with these keys; page titles come last."""
     _, language_of, title_of = _columns(config)
     owners, digests, places, items = _images(config, batch)
     asked = list(zip(rows.tolist(), keys.to_pylist(), strict=True))
@@ -102,7 +104,7 @@ def say(config: PageConfig, batch: pa.RecordBatch, rows: NDArray[np.int64], keys
             found.setdefault((text, origin), languages[one[0]] or None)
 
     wanted = pc.is_in(digests, value_set=keys).to_numpy(zero_copy_only=False)
-    for at in np.flatnonzero(wanted).tolist():  # only images that are pictures of the store
+    for at in np.flatnonzero(wanted).tolist():  # only for images that are pictures of the store
         one = int(owners[at]), digests[at].as_py()
         if one in said and len(said[one]) < MOST_CAPTIONS:
             image = items[int(places[at])].as_py()
@@ -119,22 +121,24 @@ def say(config: PageConfig, batch: pa.RecordBatch, rows: NDArray[np.int64], keys
     ]
     urls = dict(enumerate(batch.column(URL).to_pylist())) | {row: one.page for row, one in _loadings(batch).items()}
     pages = pa.array([urls[row] for row, _ in asked], pa.string())
-    return pa.RecordBatch.from_arrays([pages, pa.array(captions, SAYS.field("captions").type)], schema=SAYS)
+    return pa.RecordBatch.from_arrays(
+        [pages, pa.array(captions, ANSWER_COLUMNS.field("captions").type)], schema=ANSWER_COLUMNS
+    )
 
 
 def whole_words(field: str, written: str | None) -> str | None:
-    """The text before or after an image without the word that its limit of length cut; any other text as it is."""
+    """The text before or after an image without a word that its length limit cut; other texts unchanged."""
     if written is None or field not in _FIELDS["context"] or len(written) < CONTEXT_CHARACTERS:
         return written
     if field == "before":
         word, _, rest = written.partition(" ")
     else:
         rest, _, word = written.rpartition(" ")
-    return rest if rest and len(word) <= MOST_WORD else written  # scripts without spaces have no word to leave out
+    return rest if rest and len(word) <= MOST_WORD else written  # scripts without spaces have no word to drop
 
 
 def load_shard(_config: PageConfig, answers: pa.RecordBatch) -> Kernel:
-    """The kernel for a shard, from what pages say of its pictures."""
+    """The kernel for a shard, from the captions of its pictures."""
     keys = answers.column("key").to_pylist()
     ends = [at for at in range(1, len(keys)) if keys[at] != keys[at - 1]]
     firsts = [0, *ends][: len(keys)]
@@ -147,22 +151,22 @@ def load_shard(_config: PageConfig, answers: pa.RecordBatch) -> Kernel:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What pages say of one picture."""
+    """The captions of one picture, and the pages that show it."""
 
     captions: list[tuple[dict[str, str | None], str | None]]  # each with the address of its page
     pages: list[str]
-    count: int  # pages of the store, also those that said nothing
+    count: int  # pages of the store, including those without captions
 
 
 def _joined(answers: pa.RecordBatch) -> _Shown:
-    """What the rows say that answer for one key."""
-    said = answers.select(SAYS.names).to_pylist()
+    """The answers for one key, joined."""
+    said = answers.select(ANSWER_COLUMNS.names).to_pylist()
     captions = _distinct((caption, page["url"]) for page in said for caption in page["captions"])
     return _Shown(captions, [page["url"] for page in said if page["url"]], answers.column("total")[0].as_py())
 
 
 def _together(pages: Sequence[_Shown]) -> _Shown | None:
-    """What several pages say; None if there are none."""
+    """The captions of several pages, joined; None without pages."""
     if not pages:
         return None
     captions = chain.from_iterable(one.captions for one in pages)
@@ -172,7 +176,7 @@ def _together(pages: Sequence[_Shown]) -> _Shown | None:
 def _distinct(
     captions: Iterable[tuple[dict[str, str | None], str | None]],
 ) -> list[tuple[dict[str, str | None], str | None]]:
-    """Equal texts of one origin are kept once, with the first page that has them; titles of pages stand last."""
+    """Keep equal texts of one origin once, with the first page that has them; page titles come last."""
     found: dict[tuple[str | None, str | None], tuple[dict[str, str | None], str | None]] = {}
     for caption, url in captions:
         found.setdefault((caption["text"], caption["origin"]), (caption, url))
@@ -196,7 +200,7 @@ def _layer(batch: pa.RecordBatch, shown: Mapping[bytes, _Shown]) -> pa.RecordBat
 def _row(
     shown: Mapping[bytes, _Shown], address: bytes | None, loaded: bytes | None, found_on: Sequence[str]
 ) -> dict[str, Any]:
-    """Pages that show the picture's address count; where there are none, those on which it was found."""
+    """The captions come from pages that show the picture's address; without any, from those it was found on."""
     by = shown.get(address) if address else None
     if by is None and found_on:
         keys = dict.fromkeys(keys_of(pa.array(found_on, pa.string()), PAGE).to_pylist())
@@ -217,7 +221,7 @@ def _loadings(batch: pa.RecordBatch) -> dict[int, Loading]:
 def _images(
     config: PageConfig, batch: pa.RecordBatch
 ) -> tuple[NDArray[np.int64], pa.Array, NDArray[np.int64], pa.Array]:
-    """The row of each address of these pages' images, its digest, the place of its image, and the images."""
+    """The row and digest of each image address of these pages, the index of its image, and the images."""
     images = batch.column(_columns(config)[0])
     items = images.flatten()
     others = pc.struct_field(items, "candidates")
@@ -225,7 +229,7 @@ def _images(
     own = np.arange(len(items))
     places = np.concatenate([own, np.repeat(own, _counts(others))])
     owners = np.repeat(np.arange(len(images)), _counts(images))[places]
-    order = np.lexsort((np.arange(len(places)), places))  # what an image says stands together, as on the page
+    order = np.lexsort((np.arange(len(places)), places))  # the addresses of an image together, in page order
     return owners[order], keys_of(urls.take(pa.array(order)), SHOWN), places[order], items
 
 
@@ -235,18 +239,18 @@ def _counts(lists: pa.ListArray) -> NDArray[np.int64]:
 
 
 def _columns(config: PageConfig) -> tuple[str, str, str]:
-    """Of a page: its images, language and title."""
+    """The columns of a page's images, language and title."""
     layer = f"extract.{config.extractor}"
     return f"{layer}.images", f"{layer}.language", f"{layer}.title"
 
 
 def _load(config: PageConfig, _assets: Assets) -> Kernel:
-    return load_shard(config, pa.RecordBatch.from_pylist([], schema=pa.schema([*ANSWERS, *SAYS])))
+    return load_shard(config, pa.RecordBatch.from_pylist([], schema=pa.schema([*ANSWERS, *ANSWER_COLUMNS])))
 
 
 OPERATOR = TextOperator(
     name="caption.page",
-    # 2: pages of the whole store; 3: also those on which the crawler says that it found a picture; 4: titles of all
+    # 2: pages of the whole store; 3: also pages on which the crawler found a picture; 4: titles of all
     # 5: the text around a picture begins and ends with whole words
     version=6,  # 6: every address that a page gives for a picture
     summary="what the pages that show a picture say of it: alternative text, caption, title, text around",
@@ -254,7 +258,14 @@ OPERATOR = TextOperator(
     reads=lambda config: (*_columns(config), URL, MEDIA, METADATA),
     writes=lambda _: WRITES,
     load=_load,
-    across=Across(most=lambda config: config.max_pages, ask=ask, offer=offer, say=say, says=SAYS, load=load_shard),
+    lookup=RowLookup(
+        max_answers=lambda config: config.max_pages,
+        wanted_keys=wanted_keys,
+        offered_keys=offered_keys,
+        answers_for=answers_for,
+        answer_columns=ANSWER_COLUMNS,
+        load=load_shard,
+    ),
     needs=(),
     reasons=(NO_MEDIA, NO_PAGE),
 )

@@ -75,7 +75,7 @@ def candidate_pairs(
         raise ValueError(f"expected limits of one or more, found {all_pairs=}, {window=}, {hot=}")
     members, starts = _buckets(np.ascontiguousarray(keys, np.uint64), np.ascontiguousarray(references, np.uint64))
     sizes = np.diff(starts)
-    rows = members & _ROW  # both bounds of a pair fit in one number as ranks, but not as references
+    rows = members & _ROW  # as ranks, both rows of a pair fit into one number; as references they do not
     ordered = distinct(rows)
     codes = _pairs(*_groups(members, starts, all_pairs, window), ranks(ordered, rows), all_pairs, window)
     first, second = _unpacked(distinct(codes, overwrite=True), ordered)

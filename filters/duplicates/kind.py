@@ -1,7 +1,7 @@
-"""A kind of duplicates: one object that says everything of it.
+"""The definition of a kind of duplicates: one object with all its functions and settings.
 
-Kinds of winnow are the modules of `winnow.filters.duplicates.kinds`, one each, found by their names; those of other
-packages are found by the entry points of the group `winnow.duplicate_kinds`. A recipe names kinds under `dedupe`.
+winnow's own kinds are the modules of `winnow.filters.duplicates.kinds`; other packages add kinds by entry points of the
+group `winnow.duplicate_kinds`. A recipe names kinds under `dedupe`.
 """
 
 import pkgutil
@@ -40,14 +40,14 @@ ENTRY_POINTS: Final = "winnow.duplicate_kinds"
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What a kind compares, and so what its clusters hold."""
+    """What a kind compares: its clusters consist of these."""
 
     name: str  # in the plural
     of_items: bool = False  # a row has several, and the layer's columns are lists
     of_media: bool = False  # the items are the row's media
-    empty: str = ""  # the status of a row that has none
+    empty: str = ""  # the status of a row without any
     absent: tuple[str, ...] = ("no_input",)  # the statuses of signature layers that mean the same
-    reasons: tuple[str, ...] = ()  # why an item is not compared, beside the statuses of its signature
+    reasons: tuple[str, ...] = ()  # why an item is not compared, in addition to the statuses of its signature
 
 
 ROWS: Final = Unit("rows")
@@ -56,7 +56,7 @@ VIDEOS: Final = Unit("videos", True, True, NO_VIDEO, reasons=(LOW_QUALITY,))
 
 
 def digests(_: Any, leaves: Sequence[pa.Array]) -> tuple[pa.StringArray, pa.Array]:
-    """The values of kinds whose signature is a digest: what has none is not compared."""
+    """The values of kinds whose signature is a digest; rows without one are not compared."""
     (found,) = leaves
     return pc.if_else(found.is_valid(), OK, NOT_MEASURED), found.cast(pa.binary(ID_BYTES))
 
@@ -70,7 +70,7 @@ class Signature:
     """What a kind compares: a measurement, and the values made of it."""
 
     layer: str  # of the operator of this name; or `samples`, for what ingest writes of each medium
-    leaves: tuple[str, ...] = ("digest",)  # the columns that values are made of
+    leaves: tuple[str, ...] = ("digest",)  # the columns that values are computed from
     values: Callable[[Any, Sequence[pa.Array]], tuple[pa.StringArray, pa.Array]] = digests
     """Of the settings and these columns: the status of each node, `ok` if it is compared, and its value. Values of 16
     bytes are digests: nodes with equal ones are equal. Of others, digests are made."""
@@ -79,12 +79,12 @@ class Signature:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcomes:
-    """What a search has found of nodes that have duplicates; null for the others."""
+class SearchResults:
+    """The results of a search for nodes that have duplicates; null for the others."""
 
     similarity: pa.Array  # to the matched node
-    back: pa.Array  # the other way round
-    by: pa.Array  # how it was determined: equal, estimate or exact
+    back: pa.Array  # from the matched node to this one
+    by: pa.Array  # its basis: equal, estimate or exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Measure:
 
     name: str
     type: pa.DataType
-    of: Callable[[Outcomes], pa.Array]
+    of: Callable[[SearchResults], pa.Array]
 
 
 def _nothing_said(_: Mapping[str, pa.Array]) -> tuple[None, None]:
@@ -121,21 +121,21 @@ class DuplicateKind:
     """
 
     name: str  # in the recipe, and of the layer `dedupe.NAME`
-    version: int  # of everything that decides the layer's values, given the signatures
-    summary: str  # what its clusters hold, in reports
+    version: int  # of all that decides the layer's values, apart from the signatures
+    summary: str  # the contents of its clusters, in reports
     unit: Unit
-    settings: type[Any]  # a frozen dataclass: what the recipe may say under `dedupe: {NAME: …}`
+    settings: type[Any]  # a frozen dataclass: the settings under `dedupe: {NAME: …}`
     signature: Signature
-    search: Search | None = None  # how similar nodes are found; None if only equal ones are
+    search: Search | None = None  # finds similar nodes; None if only equal ones are found
     distinct: str | None = None
     """The column that counts what is different in a cluster; required of kinds with a search. Their settings have
     `max_cluster`: with more, a cluster raises an alarm."""
-    members: str = "rows"  # what a cluster holds, in an alarm
+    members: str = "rows"  # the contents of a cluster, in an alarm
     measures: tuple[Measure, ...] = ()  # the layer's other columns
     said: Callable[[Mapping[str, pa.Array]], tuple[pa.Array | None, pa.Array | None]] = _nothing_said
     """Of the layer's columns: the similarity of each node to its match, and how it was determined, for people."""
-    example: str = "{}"  # the settings, in a message that shows how to ask for it
-    listed: int = 1000  # kinds are listed in this order
+    example: str = "{}"  # example settings, for a message that shows how to request the kind
+    listed: int = 1000  # the order in which kinds are listed
     chosen: int | None = 1000
     """Representatives are chosen in this order, so that a row dropped by one kind is none of a later one's. None: by
     this kind none is, and no row is dropped."""
@@ -144,10 +144,10 @@ class DuplicateKind:
     divided."""
     of_address: bool = False
     """It compares what leads to a row, not what it holds; so the texts of dropped rows are compared, for an alarm."""
-    sent_in_pieces: bool = False  # what is sent of a node grows with its size, as do its signatures
+    sent_in_pieces: bool = False  # the data sent per node grow with its size, and so do its signatures
     null_unless_asked: bool = False
     """A recipe in full says `null` of it where it does not search for it. Later kinds do not: names of plans stay."""
-    undecided: tuple[str, ...] = ("max_bucket", "max_cluster")  # settings that change no value of the layer
+    undecided: tuple[str, ...] = ("max_bucket", "max_cluster")  # settings that do not affect values of the layer
     bind: Callable[[Any, Any], Any] = _as_written
     """The settings with everything filled in, given the recipe's and the configuration of the signature's operator."""
     described: Callable[[Any], str] = _undescribed  # what was searched for, in a card, given the bound settings
@@ -173,13 +173,13 @@ class DuplicateKind:
 
     @property
     def counted(self) -> str:
-        """What is different in a cluster; of kinds that find equal nodes only, their texts would be."""
+        """What is counted as different in a cluster; texts, for kinds that only find equal nodes."""
         return self.distinct or "texts"
 
 
 @dataclass(frozen=True)
 class AskedKind:
-    """A kind, and the settings with which it is asked for. Picklable."""
+    """A kind with the requested settings. Picklable."""
 
     kind: DuplicateKind
     settings: Any
@@ -191,12 +191,12 @@ class AskedKind:
 
     @property
     def search(self) -> Search | None:
-        """How similar nodes are found; None if only equal ones are."""
+        """Finds similar nodes; None if only equal ones are found."""
         return self.kind.search
 
     @property
     def deciding(self) -> dict[str, Json]:
-        """The settings that decide values of the layer."""
+        """The settings that affect the layer's values."""
         return {name: one for name, one in asdict(self.settings).items() if name not in self.kind.undecided}
 
 
@@ -231,13 +231,13 @@ def kinds_in_order(names: Iterable[str]) -> tuple[DuplicateKind, ...]:
 
 
 def kinds_chosen_in(names: Iterable[str]) -> tuple[DuplicateKind, ...]:
-    """Kinds by which representatives are chosen, the first first."""
+    """The kinds that choose representatives, in their order."""
     found = [(kind.chosen, kind.name, kind) for kind in map(find_kind, names) if kind.chosen is not None]
     return tuple(kind for *_, kind in sorted(found, key=lambda one: one[:2]))
 
 
 def kinds_split_by(names: Iterable[str]) -> tuple[DuplicateKind, ...]:
-    """Kinds whose clusters stay on one side of a split, the widest first."""
+    """The kinds whose clusters are kept on one side of a split, the widest first."""
     found = [(kind.split, kind.name, kind) for kind in map(find_kind, names) if kind.split is not None]
     return tuple(kind for *_, kind in sorted(found, key=lambda one: one[:2]))
 

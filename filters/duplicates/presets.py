@@ -1,10 +1,10 @@
 """Published settings of bands, rows and shingles, by name.
 
-A preset adopts a peer's curve and its kind and length of shingle; the text is normalised our way, and the note gives
-the differences. Here the units are words of any script (each Han or Kana character, and each cluster of Thai, Lao,
+A preset adopts a project's curve and its kind and length of shingles; the text is normalised in winnow's way, and the
+note states the differences. Units are words of any script (each Han or Kana character, and each cluster of Thai, Lao,
 Khmer or Burmese letters, is one), in lower case and compatibility-decomposed; punctuation is not a unit, digits and
-combining marks count, and a text shorter than a shingle is one shingle. Signatures cannot be compared with a peer's,
-whatever the seed, since each has its own hash functions.
+combining marks are, and a text shorter than a shingle is one shingle. Signatures cannot be compared with another
+project's, whatever the seed, since each has its own hash functions.
 """
 
 from dataclasses import dataclass

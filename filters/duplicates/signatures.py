@@ -22,7 +22,7 @@ from winnow.schemas.kernels import kernel, leaf
 if TYPE_CHECKING:
     from datasketch import MinHash
 
-__all__ = ["Scheme", "Signed", "from_datasketch", "shingle_sets", "sign", "to_datasketch"]
+__all__ = ["Scheme", "Signatures", "from_datasketch", "shingle_sets", "sign", "to_datasketch"]
 
 _FAMILY = "affine32"
 _AT_A_TIME = 2048  # hashes: they and their permutations stay in the first cache
@@ -53,7 +53,7 @@ class Scheme:
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class Signatures:
     """One row per text. A text without units has no shingles, and its signature and digest are meaningless."""
 
     signature: NDArray[np.uint32]  # [texts, hashes]
@@ -61,14 +61,14 @@ class Signed:
     shingles: NDArray[np.int64]  # their number, with repeats
 
 
-def sign(texts: pa.LargeStringArray, scheme: Scheme) -> Signed:
+def sign(texts: pa.LargeStringArray, scheme: Scheme) -> Signatures:
     """The signature of every text."""
     column = texts_of(texts)
     factors, summands = _permutations(scheme)
     signature, digest, shingles = _sign(
         column.buffer, column.offsets, *forms(), scheme.unit == "words", scheme.size, _power(scheme), factors, summands
     )
-    return Signed(signature, digest.view(np.uint8), shingles)
+    return Signatures(signature, digest.view(np.uint8), shingles)
 
 
 def shingle_sets(

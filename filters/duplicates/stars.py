@@ -1,9 +1,9 @@
-"""Cuts chains: divides what is joined by similar pairs into stars, whose members are all similar to their centre.
+"""Divides connected groups of similar members into stars, whose members are all similar to their centre.
 
-Where A is like B and B like C, all three are joined, whether A is like C or not; over many pairs such chains hold what
-has nothing in common. A star keeps a centre and some of those that are like it. Centres are chosen as in the greedy
-cover of a graph: the one that most others are like, the first of several; then the same among the rest. A member goes
-to the centre that it is most like. All depends on the members alone and their order, which is that of their ids.
+If A is similar to B and B to C, all three are connected, whether A is similar to C or not; over many pairs such chains
+connect what has nothing in common. A star is a centre and some of the members similar to it. Centres are chosen by a
+greedy cover: the member that most others are similar to, or the first of several; then the same among the rest. A
+member goes to its most similar centre. The result depends only on the members and their order by id.
 """
 
 from collections.abc import Callable
@@ -13,38 +13,38 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Compare", "Likeness", "Stars", "stars"]
+__all__ = ["Compare", "MemberSimilarities", "Stars", "stars"]
 
-_LINES: Final = 256  # members compared with all at once
+_LINES: Final = 256  # members compared with all others at once
 
 Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
-    """Of some members to all: how similar each is to each, the other way round, and whether that is enough."""
+class MemberSimilarities:
+    """The similarities of some members with all members, in both directions, and whether they suffice."""
 
     there: NDArray[np.float64]
     back: NDArray[np.float64]
     enough: NDArray[np.bool_]
 
 
-Compare: TypeAlias = Callable[[slice], Likeness]
+Compare: TypeAlias = Callable[[slice], MemberSimilarities]
 """Compares the members of a slice with all members."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stars:
-    """What each member has come to; all are positions among the members."""
+    """The star of each member; all arrays are positions among the members."""
 
     centre: Positions
-    matched: Positions  # the most similar one of the same star; itself if it is alone
-    there: NDArray[np.float64]  # how similar it is to that one
+    matched: Positions  # the most similar member of the same star; itself if it is alone
+    there: NDArray[np.float64]  # the similarity to that one
     back: NDArray[np.float64]
 
 
 def stars(count: int, compare: Compare) -> Stars | None:
-    """Divide members into stars; None if one centre is like all of them, so that nothing is to be cut."""
+    """Divide members into stars; None if all are similar to one centre, so that nothing needs cutting."""
     bits = np.concatenate([np.packbits(compare(lines).enough, axis=1) for lines in _slices(count)])
     chosen = _centres(bits, count)
     if len(chosen) == 1:
@@ -70,7 +70,7 @@ def stars(count: int, compare: Compare) -> Stars | None:
 
 
 def _centres(bits: NDArray[np.uint8], count: int) -> Positions:
-    """The centres, that of the largest star first; of bits, a line has those that its member is like."""
+    """The centres, that of the largest star first; each line of bits marks the members similar to one."""
     degree = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
     left = np.ones(count, np.bool_)
     found = []

@@ -1,8 +1,8 @@
 """Apply all edits to texts at once: deletions and replacements.
 
-Overlapping spans, directly or through others, are one edit. If a deletion is among them, all of it is deleted, so that
-no rest of a replaced value remains; else it is replaced as a whole like its longest span, in a tie the first, then the
-one of the replacement named first. Spans that only touch are separate edits.
+Spans that overlap, directly or through others, form one edit. If one of them is a deletion, the whole edit is deleted,
+so that no part of a replaced value remains. Otherwise it is replaced like its longest span; ties go to the first, then
+to the replacement named first. Spans that only touch are separate edits.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 _ROW, _START, _END, _SOURCE, _ITEM = range(5)  # the columns of a span
-_DELETION = -1  # the source of one
+_DELETION = -1  # the source of a deletion
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Edit:
     start: int
     end: int
     kind: str | None
-    source: int  # which replacement
+    source: int  # the number of the replacement
 
 
 def apply_edits(

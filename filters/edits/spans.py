@@ -34,7 +34,7 @@ def grown(spans: npt.NDArray[np.int32], needed: int) -> npt.NDArray[np.int32]:
 
 
 def spans_column(bounds: npt.NDArray[np.int64], spans: npt.NDArray[np.int32]) -> pa.ListArray:
-    """The column whose row i has the spans `bounds[i]` to `bounds[i + 1]`."""
+    """A column whose row i has the spans `bounds[i]` to `bounds[i + 1]`."""
     used = spans[: bounds[-1]]
     items = pa.StructArray.from_arrays(
         [pa.array(np.ascontiguousarray(used[:, side])) for side in (0, 1)], fields=list(SPANS.value_type)
@@ -45,7 +45,7 @@ def spans_column(bounds: npt.NDArray[np.int64], spans: npt.NDArray[np.int32]) ->
 def typed_spans_column(
     bounds: npt.NDArray[np.int64], spans: npt.NDArray[np.int32], kinds: Sequence[str]
 ) -> pa.ListArray:
-    """The column whose row i has the spans `bounds[i]` to `bounds[i + 1]`, each of its kind."""
+    """A column whose row i has the spans `bounds[i]` to `bounds[i + 1]`, with their kinds."""
     items = pa.StructArray.from_arrays(
         [*(pa.array(np.ascontiguousarray(spans[:, side])) for side in (0, 1)), pa.array(kinds, pa.string())],
         fields=list(TYPED_SPANS.value_type),
@@ -54,7 +54,7 @@ def typed_spans_column(
 
 
 def spans_of_kinds(column: pa.ListArray | pa.ChunkedArray, kinds: Sequence[str]) -> pa.ListArray:
-    """The column of typed spans with only these kinds."""
+    """The spans of these kinds in a column of typed spans."""
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     items = column.flatten()
     chosen = np.asarray(pc.is_in(items.field("kind"), pa.array(kinds, pa.string())))

@@ -52,8 +52,8 @@ class Budgets:
     max_options: Annotated[int, Between(1, 1_000_000)] = 10_000
 
 
-# A page below these is cheap enough whatever it holds: the worst known takes 0.7 s and 250 MB for the first, 0.3 s
-# for the second, 5 s for the third.
+# Smaller pages are cheap whatever they contain: the worst known takes 0.7 s and 250 MB for the first limit, 0.3 s for
+# the second, 5 s for the third.
 _FREE_TAGS = 1_536
 _FREE_NESTING_TAGS = 4_096
 _FREE_CHARACTERS = 1 << 18
@@ -95,7 +95,7 @@ def without_copies(html: str, tags: int) -> str:
 
 
 def is_too_deep(tree: HTMLTree, tags: int, budgets: Budgets, *, every_page: bool = False) -> bool:
-    """Whether some element has more than `max_depth` ancestors. Parsing bears any depth; extraction does not.
+    """Whether some element has more than `max_depth` ancestors. The parser copes with any depth; extraction does not.
 
     A page with few tags is harmless at any depth and is checked only if `every_page` is set.
     """

@@ -1,4 +1,4 @@
-"""The addresses of one picture in a page: `srcset`, the <source> elements of a <picture>, lazy loaders' own."""
+"""The addresses of one picture in a page: `srcset`, the <source> elements of a <picture>, lazy loaders."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -6,25 +6,25 @@ from typing import Final
 
 from winnow.filters.web.urls import MAX_URL_CHARACTERS
 
-# Attributes of lazy loaders come first: where one is present, `src` is a placeholder.
+# Attributes of lazy loaders come first: if one is present, `src` is a placeholder.
 _SHOWN: Final = ("data-src", "data-original", "data-lazy-src", "src", "data-srcset", "srcset")
-_OTHERS: Final = (  # of which none is what a reader sees first
+_OTHERS: Final = (  # never what a reader sees first
     *("data-lazy-srcset", "data-original-set", "data-lazy", "data-original-src", "data-src-retina"),
     *("data-orig-file", "data-medium-file", "data-large-file", "data-full-src", "data-hi-res-src", "data-zoom-image"),
 )
 OF_AN_IMAGE: Final = ("alt", "title", "width", "height")
 OF_IMAGES: Final = (*_SHOWN, *_OTHERS, *OF_AN_IMAGE)
 OF_SOURCES: Final = ("srcset", "data-srcset", "data-lazy-srcset")
-MOST_CANDIDATES: Final = 32  # of one image; pages of shops and news have up to thirty
+MOST_CANDIDATES: Final = 32  # of one image; shops and news sites have up to thirty
 _MOST_WRITTEN: Final = 8 * MAX_URL_CHARACTERS  # of one `srcset`
 _MOST_CHARACTERS: Final = 2_048  # of one address in it
-# "URL descriptors", with commas between; a URL may hold commas, and one that ends in them has no descriptors.
+# "URL descriptors", separated by commas; a URL may contain commas, and one that ends in them has no descriptors.
 _CANDIDATE = re.compile(r"[\s,]*+(\S++)((?:(?<!,)[^,]*+)?+)")
 _SIZE = re.compile(r"(?:\A|\s)([0-9.]{1,8})[wx](?=\s|\Z)")
 
 
 def shown_first(attributes: Mapping[str, str], of_sources: list[str]) -> Iterator[str]:
-    """Addresses as written, also empty ones: first the one of each attribute that is shown, then all others."""
+    """Addresses as written, including empty ones: first those that each attribute shows first, then all others."""
     sets = []
     for name in _SHOWN:
         if name in attributes:
@@ -47,7 +47,7 @@ def shown_first(attributes: Mapping[str, str], of_sources: list[str]) -> Iterato
 
 
 def candidates(srcset: str) -> list[tuple[str, float]]:
-    """The addresses of a `srcset` and their sizes, which are comparable with one another only."""
+    """The addresses of a `srcset` and their sizes, which are comparable only with each other."""
     if len(srcset) > _MOST_WRITTEN:
         srcset = srcset[: srcset.rfind(",", 0, _MOST_WRITTEN) + 1]
     found = []

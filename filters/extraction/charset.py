@@ -2,7 +2,7 @@
 
 The order: byte order mark; strictly valid UTF-8 (or UTF-16 that shows by its NULs); UTF-8 with a few broken
 bytes; the charset of the HTTP header, then of the page's own `<meta>`, each only if the bytes agree; a
-statistical detector; windows-1252. Labels mean what the WHATWG Encoding Standard says they mean.
+statistical detector; windows-1252. Labels have the meaning of the WHATWG Encoding Standard.
 """
 
 import codecs
@@ -19,7 +19,7 @@ PRESCAN_BYTES = 4096  # the standard's 1024 misses pages that put scripts before
 DETECT_BYTES = 16384
 UTF16_PROBE_BYTES = 4096
 BROKEN_UTF8 = 0.001  # share of broken sequences among the multi-byte ones of a page that is still UTF-8 ...
-BROKEN_DECLARED_UTF8 = 0.1  # ... and of one that says it is: text of another charset is almost never so valid
+BROKEN_DECLARED_UTF8 = 0.1  # ... and of one that declares UTF-8: text of another charset is almost never so valid
 BROKEN_DECLARED = 0.01  # legacy multi-byte pages often hold a few vendor characters that codecs do not know
 BROKEN_DETECTED = 0.1
 
@@ -96,7 +96,7 @@ _LONG_RUNS = re.compile(rb"[\x80-\xff]{3,}")
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
+class DecodedPage:
     """A decoded page: free of U+0000 and of lone surrogates."""
 
     text: str
@@ -105,7 +105,7 @@ class Decoded:
     replaced: int  # how many U+FFFD stand for bytes that could not be decoded, or for U+0000
 
 
-def decode_page(body: bytes, declared: str | None) -> Decoded:
+def decode_page(body: bytes, declared: str | None) -> DecodedPage:
     """The page's text; `declared` is the charset of the HTTP header, which is a hint. Never raises."""
     marked = _by_mark(body)
     if marked is not None:
@@ -119,7 +119,7 @@ def decode_page(body: bytes, declared: str | None) -> Decoded:
         if shifted is not None:
             return shifted
     if "\0" not in text:  # nearly every page of today's web ends here
-        return Decoded(text, "utf-8", "utf8", 0)
+        return DecodedPage(text, "utf-8", "utf8", 0)
     wide = _utf16_by_nuls(body, 0.05)
     return _decoded(body, wide, "detected") if wide is not None else _finish(text, "utf-8", "utf8", 0)
 
@@ -129,7 +129,7 @@ def charset_of_label(label: str | None) -> str | None:
     return _LABELS.get(label.strip(" \t\r\n\f\"';").lower()) if label else None
 
 
-def _by_mark(body: bytes) -> Decoded | None:
+def _by_mark(body: bytes) -> DecodedPage | None:
     if body.startswith(codecs.BOM_UTF8):
         return _decoded(body[3:], "utf-8", "bom")
     if body.startswith(codecs.BOM_UTF16_LE):
@@ -139,7 +139,7 @@ def _by_mark(body: bytes) -> Decoded | None:
     return None
 
 
-def _legacy(body: bytes, declared: str | None) -> Decoded:
+def _legacy(body: bytes, declared: str | None) -> DecodedPage:
     """Bytes that are not strictly valid UTF-8."""
     wide = _utf16_by_nuls(body, 0.05)
     if wide is not None:
@@ -160,7 +160,7 @@ def _legacy(body: bytes, declared: str | None) -> Decoded:
         if name != "utf-8" and (text := _strictly(body, name)) is not None and _plausible(body, text, name)
     ]
     if len(borne_out) == 2 and _detected(body) == borne_out[1][1]:
-        borne_out.reverse()  # header and page disagree, both could be: the detector breaks the tie
+        borne_out.reverse()  # header and page disagree, and both are plausible: the detector decides
     for text, name, how in borne_out:
         return _finish(text, name, how, 0)
     for name, how in claims:
@@ -177,7 +177,7 @@ def _legacy(body: bytes, declared: str | None) -> Decoded:
     return _decoded(body, "windows-1252", "fallback")
 
 
-def _seven_bit(body: bytes, declared: str | None) -> Decoded | None:
+def _seven_bit(body: bytes, declared: str | None) -> DecodedPage | None:
     """Decode a 7-bit charset, which counts only if declared: an escape sequence alone may be anything."""
     meta = _prescanned(body)
     for name, how in ((charset_of_label(declared), "http"), (meta, "meta")):
@@ -188,10 +188,10 @@ def _seven_bit(body: bytes, declared: str | None) -> Decoded | None:
     return None
 
 
-def _nearly_utf8(body: bytes, tolerated: float) -> Decoded | None:
+def _nearly_utf8(body: bytes, tolerated: float) -> DecodedPage | None:
     text, broken = _leniently(body, "utf-8")
     multibyte = _beyond_ascii(text)
-    cut = 1 if broken and _is_cut(body) else 0  # a body cut off within its last character has no other fault
+    cut = 1 if broken and _is_cut(body) else 0  # a body cut within its last character has no other fault
     if multibyte > broken and broken - cut <= tolerated * multibyte:
         return _finish(text, "utf-8", "utf8", broken)
     return None
@@ -276,7 +276,7 @@ def _leniently(body: bytes, name: str) -> tuple[str, int]:
 
 @lru_cache(maxsize=64)
 def _table(name: str) -> str:
-    """256 characters; a byte of 80..9F that Python's table leaves out is the C1 control, as browsers have it."""
+    """256 characters; a byte of 80..9F missing from Python's table is the C1 control, as in browsers."""
     cells = [bytes([byte]).decode(_CHARSETS[name][0], "replace") for byte in range(256)]
     # charmap_decode takes U+FFFE as "no character".
     return "".join(
@@ -289,11 +289,11 @@ def _beyond_ascii(text: str) -> int:
     return len(text) - len(text.encode("ascii", "ignore"))
 
 
-def _decoded(body: bytes, name: str, how: Literal["bom", "detected", "fallback"]) -> Decoded:
+def _decoded(body: bytes, name: str, how: Literal["bom", "detected", "fallback"]) -> DecodedPage:
     text, broken = _leniently(body, name)
     return _finish(text, name, how, broken)
 
 
-def _finish(text: str, name: str, how: How, broken: int) -> Decoded:
+def _finish(text: str, name: str, how: How, broken: int) -> DecodedPage:
     nuls = text.count("\0")
-    return Decoded(text.replace("\0", "\ufffd") if nuls else text, name, how, broken + nuls)
+    return DecodedPage(text.replace("\0", "\ufffd") if nuls else text, name, how, broken + nuls)

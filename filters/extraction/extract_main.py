@@ -1,8 +1,8 @@
 """The default extractor: the main content of pages of every kind, by a small learned model.
 
-One scan turns a page into blocks in reading order; linear models score the names of their markup and their words,
-trees judge each block in its surroundings, and those blocks are kept that together promise the best balance of what
-is found and what is right. What is repeated (a page's texts for narrow and for wide screens) is kept once.
+One scan turns a page into blocks in reading order. Linear models score the names in their markup and their words, trees
+and a network judge each block in its context, and the blocks with the best expected F1 are kept. Repeated text (for
+narrow and wide screens) is kept once.
 """
 
 from dataclasses import dataclass, field
@@ -13,11 +13,11 @@ from typing import Annotated, Final
 import pyarrow as pa
 
 from winnow.filters.edits.spans import SPANS
-from winnow.filters.extraction.main_content.about import about
 from winnow.filters.extraction.main_content.blocks import page_blocks
 from winnow.filters.extraction.main_content.facts import page_facts
 from winnow.filters.extraction.main_content.markdown import MarkdownPage, as_markdown
 from winnow.filters.extraction.main_content.model import Model, judged, read
+from winnow.filters.extraction.main_content.page_metadata import page_metadata
 from winnow.filters.extraction.main_content.writing import written
 from winnow.filters.extraction.page import PageLimits
 from winnow.filters.extraction.reading import ExtractionRows, readable
@@ -27,15 +27,15 @@ from winnow.schemas.recipe.checks import Between
 VERSION = 2
 WEIGHTS: Final = Path(__file__).parent / "main_content" / "weights" / "model.npz"
 OWN: Final = (
-    pa.field("confidence", pa.float32()),  # the F1 of words that pages like this one had, which the model had not seen
+    pa.field("confidence", pa.float32()),  # the F1 of words on held-out pages with the same expected F1
     pa.field("kind", pa.string()),  # article, forum, listing, collection, product, service, documentation
-    pa.field("share", pa.float32()),  # of the page's words, how many are kept
-    pa.field("author", pa.string()),  # as the page says
+    pa.field("share", pa.float32()),  # the kept share of the page's words
+    pa.field("author", pa.string()),  # as the page states it
     pa.field("published", pa.string()),  # 2024-05-01
     pa.field("modified", pa.string()),
     pa.field("site", pa.string()),
-    pa.field("breadcrumbs", pa.list_(pa.string())),  # where the page stands in its site, from the outside
-    pa.field("comments", SPANS),  # of the text, what readers wrote
+    pa.field("breadcrumbs", pa.list_(pa.string())),  # the page's position in its site, from the top
+    pa.field("comments", SPANS),  # ranges of readers' comments in the text
     pa.field("code_languages", pa.list_(pa.string())),  # of each part that is code
 )
 
@@ -44,9 +44,9 @@ OWN: Final = (
 class MainConfig:
     """Settings of the extractor."""
 
-    markdown: bool = False  # headings, lists, tables, code, emphasis and images as Markdown writes them
+    markdown: bool = False  # write headings, lists, tables, code, emphasis and images as Markdown
     links: bool = False  # in Markdown: the addresses of links
-    min_confidence: Annotated[float, Between(0, 1)] = 0.0  # a page with less is `unsure` and has no text
+    min_confidence: Annotated[float, Between(0, 1)] = 0.0  # a less certain page is `unsure` and has no text
     max_bytes: Annotated[int, Between(1, 1 << 30)] = 16 << 20
     # Tags in the source, start and end; each may take some hundred bytes. A real page of 10 MB has half as many.
     max_nodes: Annotated[int, Between(1, 10_000_000)] = 400_000
@@ -55,7 +55,7 @@ class MainConfig:
 
 @cache
 def model() -> Model:
-    """The model that comes with the package."""
+    """The packaged model."""
     return read(WEIGHTS)
 
 
@@ -67,7 +67,7 @@ def extract_main(pages: pa.RecordBatch, config: MainConfig) -> pa.RecordBatch:
         blocks = page_blocks(source, url)
         facts, numbers = page_facts(blocks, config.limits)
         found = judged(blocks, learned)
-        own = about(blocks, config.limits)._asdict()
+        own = page_metadata(blocks, config.limits)._asdict()
         own |= {"confidence": found.confidence, "kind": found.kind, "share": found.share}
         if found.confidence < config.min_confidence:
             rows.refuse("unsure", own)

@@ -1,6 +1,6 @@
 """Resiliparse's text, for recipes that follow DCLM; with `main_content: false` all visible text, as in WET files.
 
-DCLM's own code for extraction is not published. The defaults are those of datatrove's `Resiliparse`: the main content
+DCLM's own extraction code is not published. The defaults are those of datatrove's `Resiliparse`: the main content
 without alternative texts and link targets.
 """
 

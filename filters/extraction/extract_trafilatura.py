@@ -1,7 +1,7 @@
 """trafilatura's text, for recipes that follow FineWeb and RefinedWeb; about ten times slower than `main`.
 
-Called as datatrove's `Trafilatura` calls it, but for `deduplicate`, which leaves out what earlier pages said: a row
-would depend on them.
+Called with the options of datatrove's `Trafilatura`, except `deduplicate`, which drops what earlier pages contained:
+a row would depend on them.
 """
 
 import logging
@@ -21,7 +21,7 @@ from winnow.schemas.recipe.checks import Between
 
 VERSION = 1
 
-# Its logs are about single pages, which nobody reads; rows carry a status instead.
+# Its logs concern single pages and nobody reads them; rows have a status instead.
 for _name in ("trafilatura", "htmldate", "courlan", "justext"):
     logging.getLogger(_name).setLevel(logging.CRITICAL + 1)
 

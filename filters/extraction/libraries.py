@@ -1,7 +1,7 @@
-"""The frame of extractors that are other people's libraries: budgets, the library's text as it is, the page's facts.
+"""The common part of extractors that call other libraries: budgets, the unchanged text, and the page's metadata.
 
-The facts are read as for `main`, from one scan of the source. A library does not say where in its text an image stands,
-so images have no place there, and the text is one part.
+Metadata are read as for `main`, from one scan of the source. A library does not say where in its text an image belongs,
+so images have no position, and the text is one part.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a page says of itself: the facts, their limits, and how addresses, images and labels are read."""
+"""A page's metadata and their limits, and how addresses, images and labels are read."""
 
 import re
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ class PageLimits:
 
 
 class Image(NamedTuple):
-    """An <img> as its page declares it; nothing here is verified."""
+    """An <img> as its page declares it; nothing is verified."""
 
     src: str
     alt: str | None
@@ -44,11 +44,11 @@ class Facts:
 
 
 _MOST_PARENTS = 32
-CANDIDATES_AN_IMAGE = 8  # of a page, on average
+CANDIDATES_AN_IMAGE = 8  # per page, on average
 _PIXELS = re.compile(r"\s*+([0-9]{1,6})(?:\.[0-9]++)?(?:px)?\s*+")
 LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:[-_][A-Za-z0-9]{1,8})*+")
-# Addresses that are canonical as written: a URL, a path, a relative path. They hold no port and no entity, and only
-# escapes that canonical spelling keeps. One with "/." in it is not canonical, which a pattern would be slow to say.
+# Addresses that are canonical as written: a URL, a path, a relative path. They have no port and no entity, and only
+# escapes in canonical spelling. One with "/." in it is not canonical; testing that in the pattern would be slow.
 _HOST = r"https?://(?:[a-z0-9]++(?:-[a-z0-9]++)*+\.){1,4}[a-z]++"
 _ESCAPES = "%(?:[89A-F][0-9A-F]|2[0-9A-CF]|3[A-F])"
 _RELATIVE, _PATH = (
@@ -106,7 +106,7 @@ def _path_end(url: str) -> int:
 
 @lru_cache(maxsize=4_096)
 def _folders(base: str) -> tuple[str, tuple[str, ...]]:
-    # The origin of a page in the folder `base`, and that folder, its parent, and so on up to the origin's root.
+    # The origin of a page in the folder `base`; then that folder, its parent, and so on up to the root.
     folder = canonical_url(base)
     origin = _ORIGIN.match(folder) if folder else None
     if folder is None or origin is None or folder[-1] != "/" or folder.count("/") > _MOST_PARENTS:
@@ -119,7 +119,7 @@ def _folders(base: str) -> tuple[str, tuple[str, ...]]:
 
 
 def link(reference: str, addresses: Addresses) -> str | None:
-    """The URL of a link; a reference to a place on the same page is none."""
+    """The URL of a link; None for a position on the same page."""
     reference = reference.strip()
     return None if not reference or reference[0] == "#" else addresses.absolute(reference)
 
@@ -144,7 +144,7 @@ def image_of(
 
 
 def label(text: str | None, limits: PageLimits) -> str | None:
-    """A short text on one line; None for one of white space."""
+    """A short text on one line; None if it is blank."""
     return " ".join(text.split())[: limits.max_label_characters] or None if text else None
 
 

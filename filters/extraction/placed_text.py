@@ -1,4 +1,4 @@
-"""An extracted text, its parts, and what stands before and after a place in it."""
+"""An extracted text, its parts, and the text around a position."""
 
 from dataclasses import dataclass, field
 
@@ -34,7 +34,7 @@ class PlacedText:
 
 def context(text: bytes, at: int) -> tuple[str | None, str | None]:
     """The text just before and just after a position."""
-    room = 4 * CONTEXT_CHARACTERS + 8  # bytes of the longest characters, and blank lines
+    room = 4 * CONTEXT_CHARACTERS + 8  # for characters of four bytes, and blank lines
     before = text[max(0, at - room) : at].decode("utf-8", "ignore").rstrip()[-CONTEXT_CHARACTERS:].lstrip()
     after = text[at : at + room].decode("utf-8", "ignore").lstrip()[:CONTEXT_CHARACTERS].rstrip()
     return before or None, after or None

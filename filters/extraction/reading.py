@@ -1,4 +1,4 @@
-"""The frame of every extractor: which pages it reads, and the rows that it writes.
+"""The common part of all extractors: which pages they read, and the rows they write.
 
 Rows are built column by column: a hundred links per page are too many for dicts.
 """
@@ -18,7 +18,7 @@ _TAG = ord("<")
 
 
 class ExtractionRows:
-    """Collects rows of EXTRACTION, with columns of the extractor's own behind them."""
+    """Collects rows of EXTRACTION, followed by columns of the extractor's own."""
 
     def __init__(self, own: Sequence[pa.Field] = ()) -> None:
         self._own: list[tuple[pa.Field, list[object]]] = [(field, []) for field in own]
@@ -32,7 +32,7 @@ class ExtractionRows:
         self._parts = _Lists(4)
 
     def refuse(self, status: Status, own: Mapping[str, object] | None = None) -> None:
-        """Add a row without text: null except for its status, and for what the extractor says all the same."""
+        """Add a row without text: null except for its status and the extractor's own columns."""
         self._status.append(status)
         for column in (self._text, self._title, self._canonical_url, self._language):
             column.append(None)
@@ -42,7 +42,7 @@ class ExtractionRows:
             values.append(None if own is None else own.get(field.name))
 
     def add(self, placed: PlacedText, facts: Facts, own: Mapping[str, object] | None = None) -> None:
-        """Add an extracted row. Parts and metadata number the images alike."""
+        """Add an extracted row. Parts and metadata use the same image numbers."""
         for field, values in self._own:
             values.append(own[field.name] if own is not None else None)
         text, parts = placed.text, placed.parts
@@ -128,9 +128,9 @@ class _Lists:
 def readable(
     pages: pa.RecordBatch, rows: ExtractionRows, max_bytes: int, max_nodes: int
 ) -> Iterator[tuple[bytes, str | None]]:
-    """The source and the address of each page of PAGES within these limits; `rows` gets a refusal for each other."""
+    """The source and address of each page of PAGES within the limits; the others are refused in `rows`."""
     html = pages.column("html")
-    for place, (url, size) in enumerate(  # a page at a time: the work on it is compiled
+    for place, (url, size) in enumerate(  # page by page: the work on each is compiled
         zip(pages.column("url").to_pylist(), pc.binary_length(html).to_pylist(), strict=True)
     ):
         if size is None:

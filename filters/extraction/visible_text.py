@@ -1,9 +1,9 @@
-"""How much text of a page a reader sees: by this, pages are dealt to shards.
+"""The amount of visible text of a page, by which pages are divided into shards.
 
-Counted in one pass over the source: the bytes outside tags, comments, scripts and styles, each run of white space as
-one. No extractor is asked, so a shard's rows do not depend on which of them run; what extractors find is about as much
-or, where they leave out navigation, less. Another count would draw other borders between shards: raise the version
-of ingest with it.
+Counted in one pass over the source: the bytes outside tags, comments, scripts and styles, with each run of white space
+as one. It is independent of extractors, so a shard's rows do not depend on which of them run; what they extract is
+about as much or, without navigation, less. Another count would move the borders of shards: raise ingest's version with
+it.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ _C, _R, _S, _T, _Y = 99, 114, 115, 116, 121
 
 
 def visible_bytes(pages: pa.LargeStringArray) -> Ints:
-    """The bytes of text that each page shows; 0 for a null."""
+    """The bytes of visible text of each page; 0 for a null."""
     column = texts_of(pages)
     return np.asarray(_visible(column.buffer, column.offsets))
 

@@ -1,14 +1,14 @@
-"""Write a page of XML syntax (XHTML) as HTML, which is what all parsers here read.
+"""Rewrite a page in XML syntax (XHTML) as HTML, the only syntax that the parsers read.
 
-To an HTML parser `<script src="a.js"/>` begins a script that swallows the page, `<title/>` a title, `<div/>` an element
-that holds all that follows; and with a prefix, `<h:p>` is no paragraph.
+An HTML parser takes `<script src="a.js"/>` for a script that swallows the page, `<title/>` for an open title and
+`<div/>` for an element around all that follows; and a prefixed `<h:p>` is not a paragraph.
 """
 
 import re
 
 _XML = re.compile(r"\s*<\?xml\s")
 _VOID = "area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr"
-_EMPTY = re.compile(  # no value holds a `<`, so each tag is read once
+_EMPTY = re.compile(  # no value contains a `<`, so each tag is read once
     rf"<(?!(?:{_VOID})[\s/])([A-Za-z_][\w.-]*+)((?:[^<>\"'/]++|/(?!>)|\"[^\"<]*+\"|'[^'<]*+')*+)/>", re.IGNORECASE
 )
 _PREFIX = re.compile(r"<([A-Za-z_][\w.-]{0,30}):html\s[^<>]*?xmlns:\1\s*=\s*[\"']http://www\.w3\.org/1999/xhtml[\"']")

@@ -1,1 +1,1 @@
-"""Images."""
+"""Operators on pictures, one per file, and what they share."""

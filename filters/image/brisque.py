@@ -1,9 +1,9 @@
 """BRISQUE, a score of distortion without a reference: low for clean photographs, high for blurred or noisy ones.
 
 "No-Reference Image Quality Assessment in the Spatial Domain" (Mittal, Moorthy and Bovik 2012): how far the statistics
-of neighbouring luma, after local mean and contrast are taken out, are from those of natural pictures, at two scales.
-36 numbers go to a support vector regression, that of the package `brisque` 0.2.0. Drawings and screenshots are not
-natural: their scores say nothing.
+of neighbouring luma, with local mean and contrast removed, are from those of natural pictures, at two scales. The 36
+numbers go to the support vector regression of the package `brisque` 0.2.0. Scores of drawings and screenshots mean
+nothing, as these are not natural pictures.
 """
 
 import math
@@ -23,7 +23,7 @@ from winnow.schemas.kernels import kernel, leaf
 
 TOO_SMALL, FLAT = "too_small", "flat"
 MODEL: Final = "brisque"
-LEAST_SIDE: Final = 16  # less has too few neighbours at half the size
+LEAST_SIDE: Final = 16  # a smaller picture has too few neighbours at half the size
 
 WRITES = pa.schema([STATUS, pa.field("score", pa.float64())])  # about 0 to 100, clean to distorted
 
@@ -80,7 +80,7 @@ class BrisqueConfig:
 class Regression:
     """A support vector regression with a Gaussian kernel."""
 
-    vectors: NDArray[np.float64]  # a row each
+    vectors: NDArray[np.float64]  # one per row
     weights: NDArray[np.float64]
     gamma: float
     offset: float
@@ -92,7 +92,7 @@ class Regression:
 
 
 def read_regression(text: str, where: str) -> Regression:
-    """A model as libsvm writes it; RecipeError if it is another kind."""
+    """Read a model in libsvm's format; RecipeError if it is of another kind."""
     head, _, rows = text.partition("\nSV\n")
     said = dict(line.split(maxsplit=1) for line in head.splitlines() if " " in line)
     try:
@@ -112,7 +112,7 @@ def brisque(batch: pa.RecordBatch, model: Regression) -> pa.RecordBatch:
     statuses: list[str] = []
     scores: list[float | None] = []
     low, high = np.array(_LOW), np.array(_HIGH)
-    for pixels in pixels_of(batch):  # a picture each
+    for pixels in pixels_of(batch):
         if min(pixels.shape[:2]) < LEAST_SIDE:
             statuses.append(TOO_SMALL)
             scores.append(None)
@@ -126,7 +126,7 @@ def brisque(batch: pa.RecordBatch, model: Regression) -> pa.RecordBatch:
 
 
 def natural_features(pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """The 36 statistics of a picture; not finite where it is flat."""
+    """The 36 statistics of a picture; not finite for a flat picture."""
     grey = _grey(np.ascontiguousarray(pixels).reshape(len(pixels), -1), np.array(_LUMA) / 255)
     around = np.exp(-((np.arange(_TAPS) - _TAPS // 2) ** 2) / (2 * _SIGMA**2))
     around /= around.sum()
@@ -179,7 +179,7 @@ def _statistics(grey: NDArray[np.float64], around: NDArray[np.float64]) -> list[
 
 @kernel
 def _contrast_free(grey, around):  # type: ignore[no-untyped-def]
-    """Each pixel less its neighbourhood's mean, by its neighbourhood's deviation; nothing lies beyond the border."""
+    """Each pixel minus its neighbourhood's mean, divided by its neighbourhood's deviation; borders count as 0."""
     height, width = grey.shape
     reach = len(around) // 2
     means, squares = np.zeros((height, width)), np.zeros((height, width))
@@ -242,7 +242,7 @@ def _fitted(plain, down, across):  # type: ignore[no-untyped-def]
 
 @leaf
 def _shape(wanted):  # type: ignore[no-untyped-def]
-    """The shape whose ratio of moments is this: the ratio grows with the shape, so by halving."""
+    """The shape with this ratio of moments, by bisection: the ratio grows with the shape."""
     low, high = 0.05, 100.0
     for _ in range(60):
         middle = (low + high) / 2

@@ -1,8 +1,8 @@
-"""Whether a picture is one of an evaluation set, perhaps changed: the nearest of a list of PDQ hashes or of vectors.
+"""Whether a picture is, perhaps changed, in an evaluation set: the nearest in a list of PDQ hashes or of vectors.
 
-It reads the layer `image.pdq`, or one of `image.embedding`, so another list decodes no picture again. `winnow pdq` and
-`winnow vectors` write lists. A line of hashes has 64 hexadecimal digits and, after a comma, a name; hashes of flat
-pictures match strangers and are not compared.
+It reads the layer `image.pdq` or one of `image.embedding`, so a new list decodes no picture again. `winnow pdq` and
+`winnow vectors` write lists. A line of hashes has 64 hexadecimal digits and, after a comma, a name. Hashes of flat
+pictures match unrelated pictures and are not compared.
 """
 
 from collections.abc import Sequence
@@ -50,12 +50,12 @@ _DECIMALS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class ListConfig:
-    """The list, and what counts as the same picture."""
+    """The list, and what counts as a match."""
 
     list: Annotated[str, NotEmpty()] = ""  # the path of a file; a recipe must give it
-    by: Literal["pdq", "embedding"] = "pdq"  # what the list has
-    embedding: str = "image.embedding"  # by embedding: the layer with the vectors, of the encoder that made the list
-    min_similarity: Annotated[float, Between(0.5, 1.0)] = 0.6  # a cosine: what `copies@sscd` gives nearly all copies
+    by: Literal["pdq", "embedding"] = "pdq"  # what the list contains
+    embedding: str = "image.embedding"  # by embedding: the layer of vectors, of the encoder that made the list
+    min_similarity: Annotated[float, Between(0.5, 1.0)] = 0.6  # a cosine: nearly all copies reach it with `copies@sscd`
     radius: Annotated[int, Between(0, MAX_RADIUS)] = MAX_RADIUS  # of 256 bits; the threshold of PDQ's authors
     min_quality: Annotated[int, Between(0, 100)] = MIN_QUALITY
 
@@ -72,7 +72,7 @@ def parse_hashes(content: bytes, name: str) -> HashList:
     """Read a list.
 
     Raises:
-        RecipeError: It has no hash, or a line is none; the message names the line.
+        RecipeError: It has no hash, or a line is invalid; the message names the line.
     """
     hashes, names = [], []
     for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
@@ -133,7 +133,7 @@ def near_vectors(batch: pa.RecordBatch, listed: VectorList, config: ListConfig) 
 
 
 def _listed(rows: pa.ListArray, values: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-    """The layer of some rows, from values of their items."""
+    """The layer of some rows, given values of their items."""
     counts = pc.fill_null(pc.list_value_length(rows), 0).to_numpy(zero_copy_only=False)
     offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
     lists = [pa.ListArray.from_arrays(offsets, one, mask=rows.is_null()) for one in values]

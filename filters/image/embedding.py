@@ -1,9 +1,9 @@
-"""Embeddings of pictures: a vector for each, close for pictures that show the same, by a network's features.
+"""Embeddings of pictures: vectors from a network's features, close for pictures that show the same.
 
-EfficientNet-lite0's by default: of a published package, trained to name 1,000 kinds of things; with the preset
-`copies@sscd` those of a network that was made for finding copies; or those of any encoder in an ONNX file, or of the
-weights of a vision transformer in safetensors. Vectors have unit length and are rounded to multiples of 1/4096, which
-changes a cosine by some 10⁻⁵. Values are pinned (law 4).
+By default those of EfficientNet-lite0, from a published package, trained to recognise 1,000 classes; with the preset
+`copies@sscd` those of a network made for finding copies; or those of any encoder in an ONNX file, or of a vision
+transformer's weights in safetensors. Vectors have unit length and are rounded to multiples of 1/4096, which changes a
+cosine by about 10⁻⁵. Values are pinned (law 4).
 """
 
 from dataclasses import dataclass, field
@@ -37,20 +37,20 @@ _PUBLISHED: Final = Framing(SIDE, "crop", mean=(MEAN,) * 3, deviation=(DEVIATION
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingConfig:
-    """The encoder, and what it sees."""
+    """The encoder, and its input."""
 
     model: str = FEATURES.name  # or the path of an ONNX file, or of weights in safetensors
-    output: str = ""  # the network's output by name; the first if not set
+    output: str = ""  # the network's output by name; the first by default
     dimensions: Annotated[int, Between(2, 16_384)] = POOLED
     framing: Framing = field(default_factory=lambda: _PUBLISHED)
-    config: str = ""  # with safetensors: the path of the `config.json` beside them, as `transformers` writes it
+    config: str = ""  # with safetensors: the path of their `config.json`, as written by `transformers`
 
 
 def embeddings(batch: pa.RecordBatch, config: EmbeddingConfig, network: PictureNetwork) -> pa.RecordBatch:
     """The layer of `winnow.filters.operators.IMAGES`."""
     statuses = []
     vectors = np.zeros((batch.num_rows, config.dimensions), np.float32)
-    for number, pixels in enumerate(pixels_of(batch)):  # some 10 ms each
+    for number, pixels in enumerate(pixels_of(batch)):  # about 10 ms each
         (found,) = network(pixels)
         status, vectors[number] = unit_vector(found.reshape(-1))
         statuses.append(status)
@@ -64,7 +64,7 @@ def embeddings(batch: pa.RecordBatch, config: EmbeddingConfig, network: PictureN
 
 
 def unit_vector(features: NDArray[np.float32]) -> tuple[str, NDArray[np.float32]]:
-    """The status of a picture, and its vector: zeros unless that is `ok`."""
+    """The status of a picture and its vector, which is zeros unless the status is `ok`."""
     exact = features.astype(np.float64)
     if not np.isfinite(exact).all():
         return NOT_FINITE, np.zeros(len(features), np.float32)

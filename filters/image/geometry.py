@@ -24,7 +24,7 @@ WRITES = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class GeometryConfig:
-    """Nothing to set."""
+    """No options."""
 
 
 def geometry(batch: pa.RecordBatch, _config: GeometryConfig) -> pa.RecordBatch:

@@ -1,8 +1,8 @@
-"""How likely pictures are pornographic, by class: a packaged classifier, or one of the user's own.
+"""How likely pictures are pornographic, by class: by a packaged classifier or the user's own.
 
-Five probabilities of the InceptionV3 of nsfwjs. Its authors say that it tells 93 % of their own test pictures right;
-here only benign pictures were looked at (docs/reference/picture-models.md). Use the scores with a margin, never one as
-a verdict on its own. Values are pinned (law 4) and rounded before they are written.
+Five probabilities from the InceptionV3 of nsfwjs. Its authors report 93 % correct on their own test pictures; here only
+benign pictures were examined (docs/reference/picture-models.md). Use the scores with a margin, and never one as a
+verdict on its own. Values are pinned (law 4) and rounded before they are written.
 """
 
 from dataclasses import dataclass, field
@@ -26,12 +26,12 @@ _DECIMALS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class NsfwConfig:
-    """The classifier, and what it sees."""
+    """The classifier, and which of its classes are unsafe."""
 
     model: str = MODEL.name  # or the path of an ONNX file
-    output: str = ""  # the network's output by name; the first if not set
-    classes: tuple[str, ...] = CLASSES  # what its numbers are, in order
-    unsafe: tuple[str, ...] = ("hentai", "porn")  # whose sum is `score`
+    output: str = ""  # the network's output by name; the first by default
+    classes: tuple[str, ...] = CLASSES  # the meaning of its numbers, in order
+    unsafe: tuple[str, ...] = ("hentai", "porn")  # their sum is `score`
     framing: Framing = field(default_factory=lambda: FRAMING)
 
 
@@ -44,7 +44,7 @@ def nsfw(batch: pa.RecordBatch, config: NsfwConfig, network: PictureNetwork) -> 
     """The layer of `winnow.filters.operators.IMAGES`."""
     unsafe = [config.classes.index(name) for name in config.unsafe]
     scores = np.zeros((batch.num_rows, len(config.classes)), np.float64)
-    for number, pixels in enumerate(pixels_of(batch)):  # some 100 ms each
+    for number, pixels in enumerate(pixels_of(batch)):  # about 100 ms each
         (found,) = network(pixels)
         scores[number] = found.reshape(-1)
     absent = ~np.isfinite(scores).all(axis=1)

@@ -12,14 +12,14 @@ from winnow.filters.operators import Assets, Kernel, PictureOperator
 WRITES = pa.schema(
     [
         pa.field("hash", pa.binary(32)),
-        pa.field("quality", pa.int16()),  # from 0 to 100; below 50 a hash says little
+        pa.field("quality", pa.int16()),  # from 0 to 100; below 50 a hash means little
     ]
 )
 
 
 @dataclass(frozen=True, slots=True)
 class PdqConfig:
-    """Nothing to set: two hashes can be compared only if they were made alike."""
+    """No options: hashes are comparable only if they were made alike."""
 
 
 def hashes(batch: pa.RecordBatch, _config: PdqConfig) -> pa.RecordBatch:

@@ -21,7 +21,7 @@ from winnow.schemas.recipe.checks import Between
 
 WRITES = pa.schema(
     [
-        pa.field("sharpness", pa.float64()),  # variance of the Laplacian; below some tens is blurred
+        pa.field("sharpness", pa.float64()),  # variance of the Laplacian; blurred below about 50
         pa.field("brightness", pa.float64()),  # mean luma, 0 to 255
         pa.field("contrast", pa.float64()),  # its standard deviation
         pa.field("entropy", pa.float64()),  # of luma, in bits, 0 to 8
@@ -50,7 +50,7 @@ def quality(batch: pa.RecordBatch, config: QualityConfig) -> pa.RecordBatch:
     writes = _writes(config)
     found = np.empty((batch.num_rows, len(writes)), np.float64)
     tables = None if config.only_sharpness else pair_tables()
-    for number, pixels in enumerate(pixels_of(batch)):  # a picture each
+    for number, pixels in enumerate(pixels_of(batch)):
         counts, bends, squares = luma_sums(pixels, tables)
         size = pixels.shape[0] * pixels.shape[1]
         bend = bends / size
@@ -62,14 +62,14 @@ def quality(batch: pa.RecordBatch, config: QualityConfig) -> pa.RecordBatch:
 
 
 def _of_levels(counts: NDArray[np.int64], size: int) -> tuple[float, ...]:
-    """The measures after sharpness, from the pixels of each level and of all."""
+    """The measures other than sharpness, from the number of pixels of each level and in all."""
     levels = np.arange(256)
     mean = int(counts @ levels) / size
     contrast = math.sqrt(max(int(counts @ (levels * levels)) / size - mean * mean, 0.0))
     entropy = 0.0
     for count in counts[counts > 0].tolist():
         entropy -= count / size * math.log2(count / size)
-    rounded = max(round(entropy, 6), 0.0)  # logarithms differ by machine
+    rounded = max(round(entropy, 6), 0.0)  # logarithms differ between machines
     return mean, contrast, rounded, int(counts[:6].sum()) / size, int(counts[250:].sum()) / size
 
 

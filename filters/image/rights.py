@@ -1,8 +1,8 @@
-"""Who made a picture, how it may be used and where it comes from, as its file says: EXIF, IPTC, XMP and C2PA.
+"""The rights and origin of a picture, as its file states them: EXIF, IPTC, XMP and C2PA.
 
 Reservations: PLUS data mining (IPTC's property for it), TDM reservations in XMP, and C2PA's assertions about training
-and mining. One that cannot be read counts as a refusal, and so does a condition that no program can check, unless the
-configuration says otherwise. A picture without any statement says nothing, which is not a permission.
+and mining. An unreadable one counts as a refusal, and so does a condition that no program can check, unless the
+configuration says otherwise. The absence of any statement is not a permission.
 """
 
 from dataclasses import dataclass
@@ -31,23 +31,25 @@ STATEMENTS = pa.list_(
 WRITES = pa.schema(
     [
         STATUS,
-        pa.field("opted_out", pa.bool_()),  # of a purpose that counts; null if not all was read and what was does not
-        pa.field("training", pa.string()),  # not_allowed, constrained, malformed or allowed; null if nothing is said
-        pa.field("generated", pa.bool_()),  # by a model, as `source_type` says; null without one
+        pa.field(
+            "opted_out", pa.bool_()
+        ),  # for a purpose that counts; null if metadata are incomplete and those read do not opt out
+        pa.field("training", pa.string()),  # not_allowed, constrained, malformed or allowed; null without a statement
+        pa.field("generated", pa.bool_()),  # by a model, according to `source_type`; null without one
         pa.field("source_type", pa.string()),
         pa.field("creator", pa.string()),
         pa.field("copyright", pa.string()),
         pa.field("credit", pa.string()),
         pa.field("licence", pa.string()),  # an address
         pa.field("usage_terms", pa.string()),
-        pa.field("marked", pa.bool_()),  # as protected; False says public domain
+        pa.field("marked", pa.bool_()),  # as protected; False: public domain
         pa.field("location", pa.bool_()),  # whether the file says where it was taken
         pa.field("c2pa", pa.bool_()),  # whether it has a manifest
         pa.field("signer", pa.string()),  # of the manifest: the subject of its certificate, which anyone can make
         pa.field("signature", pa.string()),  # its algorithm, such as ES256; it is not checked
-        pa.field("intact", pa.bool_()),  # whether the manifest's hashes are those of the file; null if not told
+        pa.field("intact", pa.bool_()),  # whether the manifest's hashes match the file; null if undetermined
         pa.field("statements", STATEMENTS),  # the evidence
-        pa.field("complete", pa.bool_()),  # whether all metadata were read; not of a cut file, or beyond a limit
+        pa.field("complete", pa.bool_()),  # whether all metadata were read; False for a cut file, or beyond a limit
     ]
 )
 _STRENGTH = (NOT_ALLOWED, MALFORMED, CONSTRAINED, ALLOWED)
@@ -59,13 +61,13 @@ class RightsConfig:
 
     purposes: tuple[Purpose, ...] = ("data_mining", "ai_training", "ai_generative_training")
     constrained: bool = True  # a use under conditions counts as a refusal
-    max_block_bytes: Annotated[int, Between(1, 64 << 20)] = 1 << 20  # of EXIF, IPTC or XMP; more is not read
-    max_manifest_bytes: Annotated[int, Between(1, 256 << 20)] = 16 << 20  # of C2PA, which holds thumbnails
+    max_block_bytes: Annotated[int, Between(1, 64 << 20)] = 1 << 20  # of EXIF, IPTC or XMP; larger blocks are not read
+    max_manifest_bytes: Annotated[int, Between(1, 256 << 20)] = 16 << 20  # of C2PA, which contains thumbnails
     max_statements: Annotated[int, Between(0, 1_000)] = 16
 
 
 def rights(batch: pa.RecordBatch, config: RightsConfig) -> pa.RecordBatch:
-    """What every file of `winnow.filters.operators.FILES` says."""
+    """The rights facts of every file of `winnow.filters.operators.FILES`."""
     limits = BlockLimits(config.max_block_bytes, config.max_manifest_bytes)
     files = zip(batch.column("mime").to_pylist(), batch.column("content"), strict=True)
     rows = [
@@ -109,7 +111,7 @@ def _load(config: RightsConfig, _assets: Assets) -> Kernel:
 
 OPERATOR = PictureOperator(
     name="image.rights",
-    version=2,  # 2: who signed a manifest, and whether its hashes are right; compressed manifests are read
+    version=2,  # 2: the signer of a manifest, and whether its hashes match; compressed manifests are read
     summary="what each picture's file says of its maker, licence, origin and use for training",
     config=RightsConfig,
     files=True,

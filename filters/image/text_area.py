@@ -1,6 +1,6 @@
-"""Text in pictures: how many lines, and how much of the picture they take, by the detector of PP-OCRv6.
+"""Text in pictures: how many lines there are, and how much of the picture they cover, by the detector of PP-OCRv6.
 
-The detector reads nothing: it marks lines of text in any script. Values are pinned (law 4): the same under the same
+The detector does not read: it marks lines of text in any script. Values are pinned (law 4): the same under the same
 version of ONNX Runtime and the same instruction set; shares are rounded before they are written.
 """
 
@@ -24,7 +24,7 @@ NAME = "image.text_area"
 WRITES = pa.schema(
     [
         STATUS,
-        pa.field("count", pa.int32()),  # lines, or parts of lines that stand apart
+        pa.field("count", pa.int32()),  # lines, or separate parts of lines
         pa.field("area", pa.float32()),  # the share of the picture that all of them cover, from 0 to 1
         pa.field("largest", pa.float32()),  # the share of the largest; 0 without text
     ]
@@ -43,12 +43,12 @@ class TextAreaConfig:
     or a galaxy, for large characters (docs/reference/picture-models.md)."""
     long_line: Annotated[float, Between(1.0, 100.0)] = 3.0
     """A line that is at least so many times as long as high counts whatever its height: things seldom are."""
-    side: Annotated[int, Between(64, 1280)] = 640  # pixels of the longer side; lines below some 8 are missed
+    side: Annotated[int, Between(64, 1280)] = 640  # pixels of the longer side; lines lower than about 8 are missed
 
 
 def text_area(batch: pa.RecordBatch, config: TextAreaConfig, network: PictureNetwork) -> pa.RecordBatch:
     """The layer of `winnow.filters.operators.IMAGES`."""
-    return measured(batch, lambda pixels: _row(pixels, config, network), WRITES)  # some 100 ms each
+    return measured(batch, lambda pixels: _row(pixels, config, network), WRITES)  # about 100 ms each
 
 
 def _row(pixels: NDArray[np.uint8], config: TextAreaConfig, network: PictureNetwork) -> tuple[object, ...]:

@@ -1,1 +1,1 @@
-"""Lists of hashes of known harmful media, which those who run a pipeline bring; winnow ships none."""
+"""Users' lists of hashes of known harmful media; winnow ships none."""

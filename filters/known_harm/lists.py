@@ -1,8 +1,8 @@
 """Reads lists of hashes of known harmful media.
 
-A line is a hash in hexadecimal digits, perhaps with its type before it as in the files of python-threatexchange
-(`pdq f8f8…`) or in a column of its own; `#` begins a comment. MD5 has 32 digits. SHA-256 and PDQ have 64 both, so a
-line without a type is of the kind that the list is said to be of. Types that are not compared here are counted.
+A line is a hash in hexadecimal digits, optionally with its type before it as in the files of python-threatexchange
+(`pdq f8f8…`) or in a column of its own; `#` begins a comment. MD5 has 32 digits. SHA-256 and PDQ both have 64, so a
+line without a type has the type that the recipe gives for the list. Lines of unsupported types are counted.
 """
 
 import re
@@ -22,7 +22,7 @@ __all__ = ["BYTES", "HarmList", "HashKind", "read_hashes"]
 HashKind: TypeAlias = Literal["sha256", "md5", "pdq"]
 BYTES: Final[Mapping[HashKind, int]] = {"sha256": 32, "md5": 16, "pdq": 32}
 
-_TYPES: Final[Mapping[str, HashKind]] = {  # of winnow, of python-threatexchange and of ThreatExchange
+_TYPES: Final[Mapping[str, HashKind]] = {  # names in winnow, python-threatexchange and ThreatExchange
     "pdq": "pdq",
     "hash_pdq": "pdq",
     "sha-256": "sha256",
@@ -40,12 +40,12 @@ _BETWEEN: Final = re.compile(r"[\s,;]+")
 
 @dataclass(frozen=True)
 class HarmList:
-    """The hashes of one list, each once and in order.
+    """The hashes of one list, sorted and without duplicates.
 
     Attributes:
         name: As the recipe calls it.
         hashes: Rows of bytes, by kind.
-        skipped: How many lines have a type that is not compared, by type.
+        skipped: The number of lines of each unsupported type.
     """
 
     name: str
@@ -60,13 +60,13 @@ def read_hashes(name: str, lines: Iterable[str], file: str, kind: HashKind | Non
     """The hashes of a list.
 
     Args:
-        name: As the recipe calls it.
-        lines: Of the file.
-        file: For messages.
-        kind: Of hashes without a type; None if each has one.
+        name: As in the recipe.
+        lines: The lines of the file.
+        file: The name in messages.
+        kind: The type of hashes without one; None if each has its own.
 
     Raises:
-        RecipeError: A line is no hash, or nobody says of which type it is.
+        RecipeError: A line is not a hash, or its type is not given.
     """
     found: dict[HashKind, set[bytes]] = {}
     skipped: Counter[str] = Counter()
@@ -77,7 +77,7 @@ def read_hashes(name: str, lines: Iterable[str], file: str, kind: HashKind | Non
         value = next((field for field in fields if _HEX.fullmatch(field)), None)
         named = next((field.lower() for field in fields if field is not value and _WORD.fullmatch(field)), None)
         if value is None:
-            if number == 1 and len(fields) > 1:  # the names of columns
+            if number == 1 and len(fields) > 1:  # the header
                 continue
             if named is not None and named not in _TYPES and len(fields) > 1:
                 skipped[named] += 1

@@ -9,12 +9,12 @@ from winnow.filters.duplicates.bits import count_bits
 from winnow.filters.known_harm.lists import HarmList, HashKind
 from winnow.schemas.kernels import kernel
 
-__all__ = ["HarmMatch", "HarmMatcher", "Nearness"]
+__all__ = ["HarmMatch", "HarmMatcher", "PdqLimits"]
 
 
 @dataclass(frozen=True, slots=True)
 class HarmMatch:
-    """A medium that a list names."""
+    """A match of a medium with a list."""
 
     name: str  # of the list
     kind: HashKind
@@ -26,25 +26,25 @@ class HarmMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Nearness:
-    """When PDQ hashes match: in at most so many bits apart, of a picture of at least this quality."""
+class PdqLimits:
+    """When PDQ hashes match: at most `radius` bits apart, for a picture of at least this quality."""
 
     radius: int
     min_quality: int
 
 
 class HarmMatcher:
-    """Looks media up in lists, in the order of the recipe.
+    """Looks up media in lists, in the order of the recipe.
 
     Args:
         lists: The lists.
-        nearness: For each list, how near a PDQ hash must be to one of its own.
+        nearness: The limits of PDQ matches, for each list.
 
     Attributes:
-        kinds: The kinds of hashes that media are needed for.
+        kinds: The kinds of hashes that must be computed of media.
     """
 
-    def __init__(self, lists: Sequence[HarmList], nearness: Sequence[Nearness]) -> None:
+    def __init__(self, lists: Sequence[HarmList], nearness: Sequence[PdqLimits]) -> None:
         self.kinds: frozenset[HashKind] = frozenset(kind for one in lists for kind in one.hashes)
         self._digests = [
             (one.name, kind, frozenset(map(bytes, held)))
@@ -60,13 +60,13 @@ class HarmMatcher:
         ]
 
     def by_digest(self, kind: HashKind, digest: bytes) -> HarmMatch | None:
-        """The first list that has this SHA-256 or MD5."""
+        """The first list that contains this SHA-256 or MD5."""
         return next(
             (HarmMatch(name, kind) for name, own, held in self._digests if own == kind and digest in held), None
         )
 
     def by_pdq(self, bits: bytes, quality: int) -> HarmMatch | None:
-        """The first list with a hash within its radius, and how far the nearest one is."""
+        """The first list with a hash within its radius, and the distance of its nearest hash."""
         wanted = np.frombuffer(bits, "<u8")
         for name, held, near in self._hashes:
             if quality >= near.min_quality and (distance := int(_nearest(held, wanted))) <= near.radius:
@@ -76,7 +76,7 @@ class HarmMatcher:
 
 @kernel
 def _nearest(hashes, wanted):  # type: ignore[no-untyped-def]
-    """In how few bits a hash differs from this one."""
+    """The smallest distance in bits between a hash and those of a list."""
     least = np.int64(257)
     for row in range(len(hashes)):
         apart = np.int64(0)

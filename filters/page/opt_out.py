@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.operators import STATUS, Assets, Kernel, TextOperator
-from winnow.filters.web.rights.statements import MALFORMED, MEANINGS, NOTHING, Said, said_by
+from winnow.filters.web.rights.statements import MALFORMED, MEANINGS, NOTHING, Meaning, said_by
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe.checks import Between, Matching
 from winnow.schemas.rows.opt_out import CUT, HEADERS, KEY, MAX_CHARACTERS, MAX_VALUES, META, TRAINING_AGENTS
@@ -43,7 +43,7 @@ WRITES = pa.schema(
     ]
 )
 _BOOLEANS = ("opted_out", *MEANINGS, "expired")
-_ILLEGIBLE = Said(frozenset((MALFORMED,)))
+_ILLEGIBLE = Meaning(frozenset((MALFORMED,)))
 
 Counted = Literal[
     "noai",

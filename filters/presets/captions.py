@@ -1,8 +1,8 @@
 """Published rules on pictures with captions and on the pictures of documents, and winnow's own rules on captions.
 
-Under `keep`, a row is dropped where none of its pictures, or none of its captions, meets a condition. For a row of one
-picture and one caption, as the published sets have them, that is the published rule. Rules on the pictures of documents
-are of single pictures: under `items` they are as their papers say.
+Under `keep`, a row is dropped if none of its pictures, or none of its captions, meets a condition. For rows with one
+picture and one caption, like those of the published sets, this is the published rule. Rules on the pictures of
+documents apply to single pictures: under `items` they are exactly those of their papers.
 """
 
 from winnow.filters.presets import ENGLISH, Preset, preset_rule

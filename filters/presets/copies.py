@@ -1,4 +1,4 @@
-"""Encoders of pictures that are made for finding copies."""
+"""Picture encoders made for finding copies."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,7 +1,7 @@
-"""Rules on videos after published ladders: only thresholds that their authors print are theirs, the others are ours.
+"""Rules on videos after published filter ladders.
 
-A row is dropped where none of its videos meets a condition. The presets named `-like` have the steps of a ladder by
-measures that winnow has. Each says which of its thresholds is published; all others are winnow's own.
+A row is dropped if none of its videos meets a condition. The presets named `-like` follow the steps of a ladder with
+winnow's measures. Each says which of its thresholds is published; all others are winnow's own.
 """
 
 from winnow.filters.presets import Preset, preset_rule

@@ -1,10 +1,10 @@
-r"""Control characters: what terminals and printers obey and no reader sees, as spans to remove.
+r"""Control characters as spans to remove: terminals and printers interpret them, and readers never see them.
 
-- Sequences of a terminal (ECMA-48): `ESC[1m`, an address behind `ESC]8;;`, a character set; each is one span.
-- Letters that a printer strikes twice, as in formatted manual pages: of `N\bN` and `_\bN` the last letter stays.
-- All other characters of C0 and C1, such as NUL: strays, which say that a text was decoded or cut wrongly.
+- Terminal sequences (ECMA-48): `ESC[1m`, an address after `ESC]8;;`, a character set; each is one span.
+- Overstruck letters, as in formatted manual pages: of `N\bN` and `_\bN` the last letter stays.
+- All other characters of C0 and C1, such as NUL: strays, a sign that a text was decoded or cut wrongly.
 
-Tab, line feed, carriage return, vertical tab, form feed and NEL part words and lines, and stay.
+Tab, line feed, carriage return, vertical tab, form feed and NEL separate words and lines, and stay.
 """
 
 import re
@@ -39,7 +39,7 @@ _SCHEMA = pa.schema(
     [
         STATUS,
         *(pa.field(name, pa.int32()) for name in _COUNTS),
-        pa.field("stray_ratio", pa.float64()),  # strays among the characters of the text
+        pa.field("stray_ratio", pa.float64()),  # share of strays among the characters of the text
         pa.field("removed", SPANS),
     ]
 )
@@ -54,7 +54,7 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class _Controls:
-    """What one text holds."""
+    """The control characters of one text."""
 
     spans: list[tuple[int, int]]
     escapes: int

@@ -23,10 +23,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from winnow.filters.language.kernels.spans import Words, texts_of
-from winnow.filters.language.passages.makeup import kinds_of_characters, makeup, marks
 from winnow.filters.language.passages.passages import line_shapes, newline_runs, repeats
 from winnow.filters.language.passages.repetition import grams, later_grams, vocabulary
 from winnow.filters.language.passages.symbols import DATATROVE_SYMBOLS
+from winnow.filters.language.passages.word_counts import count_marks, count_words, kinds_of_characters
 from winnow.filters.language.thresholds.fineweb2 import ALIASES, KEY
 from winnow.filters.language.thresholds.multilingual import stop_words_of
 from winnow.filters.language.words import Table, lines, segment
@@ -231,12 +231,12 @@ def _measures(found: _Found, stop_words: tuple[str, ...]) -> _Values:
     array, words, units = found.texts, found.words, found.units
     texts = texts_of(array)
     known = vocabulary(words)
-    made = makeup(words, known, _characters(), stop_words)
+    made = count_words(words, known, _characters(), stop_words)
     sizes = {size: size for size in (*_TOP, *_REPEATED)}  # in words, or in units
     if units is not None:
         made = estimated_makeup(array, words, made, units, stop_words)
         sizes = {size: max(round(size * units.per_token), 2) for size in sizes}
-    marked = marks(texts)
+    marked = count_marks(texts)
     shapes = line_shapes(lines(array, "unicode"), _BULLETS, strip=True, dots=True)
     runs = repeats(newline_runs(texts, 1, strip=False))
     paragraphs = repeats(newline_runs(texts, 2, strip=True))

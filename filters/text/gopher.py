@@ -28,10 +28,10 @@ import pyarrow as pa
 
 from winnow.filters.language.kernels.classes import Table
 from winnow.filters.language.kernels.spans import Words
-from winnow.filters.language.passages.makeup import kinds_of_characters, makeup, marks
 from winnow.filters.language.passages.passages import Repeats, line_shapes, newline_runs, repeats, trimmed
 from winnow.filters.language.passages.repetition import Vocabulary, grams, later_grams, vocabulary
 from winnow.filters.language.passages.symbols import DATATROVE_SYMBOLS
+from winnow.filters.language.passages.word_counts import count_marks, count_words, kinds_of_characters
 from winnow.filters.language.thresholds.multilingual import ENGLISH_STOP_WORDS
 from winnow.filters.language.words import lines, segment, texts_of
 from winnow.filters.operators import TEXT, Assets, Kernel, TextOperator
@@ -108,8 +108,8 @@ def _measure(config: Config, kinds: Table, batch: pa.RecordBatch) -> pa.RecordBa
     texts = batch.column(TEXT)
     found_words = segment(texts, config.word_style)
     known = vocabulary(found_words)
-    made = makeup(found_words, known, kinds, config.stop_words)
-    found_marks = marks(texts_of(texts))
+    made = count_words(found_words, known, kinds, config.stop_words)
+    found_marks = count_marks(texts_of(texts))
     solid = config.style == "datatrove"
     shares = {
         "mean_word_length": _share(

@@ -18,8 +18,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from winnow.filters.language.identification.cld2 import Opinion, second_opinion
-from winnow.filters.language.identification.heads import Heads, best_codes, guesses_of, heads_of, macrolanguage_scores
+from winnow.filters.language.identification.cld2 import Cld2Result, second_opinion
+from winnow.filters.language.identification.heads import (
+    TextHeads,
+    best_codes,
+    guesses_of,
+    heads_of,
+    macrolanguage_scores,
+)
 from winnow.filters.language.identification.lid_176 import LID_176
 from winnow.filters.language.identification.model import Guesses, LanguageModel, Normalise, language_model
 from winnow.filters.language.identification.paragraphs import Bounds, Mixture, mixtures
@@ -79,7 +85,7 @@ class Config:
     min_paragraph_score: Annotated[float, Between(0, 1)] = 0.5  # below this, its language is unsure
 
 
-def _document_columns(heads: Heads, guesses: Guesses, model: LanguageModel, normalise: Normalise) -> list[pa.Array]:
+def _document_columns(heads: TextHeads, guesses: Guesses, model: LanguageModel, normalise: Normalise) -> list[pa.Array]:
     scripts, missing = heads.scripts, ~guesses.judged
     codes = _taken([known.mismatch or known.code for known in model.codes], guesses.numbers)
     best, score = best_codes(guesses, model)
@@ -115,7 +121,7 @@ def _taken(values: Sequence[str | None], numbers: pa.Array | npt.NDArray[np.int3
     return pa.array(values, pa.string()).take(pa.array(numbers))
 
 
-def _second_columns(heads: Heads, labels: Sequence[str | None]) -> list[pa.Array]:
+def _second_columns(heads: TextHeads, labels: Sequence[str | None]) -> list[pa.Array]:
     opinions = [
         None if label is None else second_opinion(text) for text, label in zip(heads.texts(), labels, strict=True)
     ]
@@ -128,7 +134,7 @@ def _second_columns(heads: Heads, labels: Sequence[str | None]) -> list[pa.Array
     ]
 
 
-def _agreed(label: str | None, opinion: Opinion | None) -> bool | None:
+def _agreed(label: str | None, opinion: Cld2Result | None) -> bool | None:
     other = opinion.label if opinion else None
     if label is None or other is None or {label, other} & {UNKNOWN, NO_LANGUAGE}:
         return None
@@ -136,7 +142,7 @@ def _agreed(label: str | None, opinion: Opinion | None) -> bool | None:
 
 
 def _mixture_columns(
-    heads: Heads, labels: Sequence[str | None], model: LanguageModel, config: Config
+    heads: TextHeads, labels: Sequence[str | None], model: LanguageModel, config: Config
 ) -> list[pa.Array]:
     bounds = Bounds(
         config.max_paragraphs, config.max_paragraph_chars, config.min_paragraph_chars, config.min_paragraph_score

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.edits import TYPED_SPANS, typed_spans_column
-from winnow.filters.language.folding import Folded, fold
+from winnow.filters.language.folding import FoldedTexts, fold
 from winnow.filters.language.kernels.spans import Texts, texts_of
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.filters.private.personal.candidates import digit_groups
@@ -105,7 +105,7 @@ def _found(texts: Texts, batch: pa.RecordBatch, config: Config) -> list[Detectio
     return [detectors[kind]() for kind in KINDS if kind in config.kinds]
 
 
-def _in_original(spans: DisjointSpans, folded: Folded) -> DisjointSpans:
+def _in_original(spans: DisjointSpans, folded: FoldedTexts) -> DisjointSpans:
     """The spans in bytes of the original texts, counted from each text's start."""
     bases = folded.texts.offsets[spans.documents]
     starts = folded.original(spans.documents, spans.starts - bases)

@@ -63,7 +63,7 @@ class Label:
     """One output of the model, written as a column."""
 
     name: str = field(metadata=NOT_WRITTEN)
-    detects: str | None = None  # a subcategory of the taxonomy, such as language.toxic; none for `neutral` and the like
+    detects: str | None = None  # a subcategory of the taxonomy, such as language.toxic; none for `neutral`
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class SafetyModelConfig:
     architecture: str = ""  # for .safetensors: `module:function`, which makes the torch.nn.Module
     labels: Annotated[tuple[Label, ...], Listed(Matching("[a-z][a-z0-9_]*", "a column's name"))] = ()
     """The model's outputs, in its order."""
-    languages: tuple[str, ...] = ()  # as ISO 639-3, such as eng; [any] where the model knows all
+    languages: tuple[str, ...] = ()  # as ISO 639-3, such as eng; [any] if the model knows all
     activation: Activation = "sigmoid"  # for independent labels; softmax if they exclude each other
     max_tokens: Annotated[int, Between(2, 8_192)] = 512  # per window, with special tokens
     max_windows: Annotated[int, Between(1, 1_000)] = 1  # from the beginning; each score is the highest of all windows

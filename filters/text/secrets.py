@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from winnow.filters.edits import TYPED_SPANS, typed_spans_column
-from winnow.filters.language.folding import Folded, fold
+from winnow.filters.language.folding import FoldedTexts, fold
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.filters.private.credentials import Credential, Settings, credentials, kinds
@@ -41,7 +41,7 @@ class Config:
     max_spans: Annotated[int, Between(1, 10_000_000)] = 100_000  # texts with more are not measured
 
 
-def _in_original(found: list[Credential], folded: Folded) -> list[Credential]:
+def _in_original(found: list[Credential], folded: FoldedTexts) -> list[Credential]:
     """The credentials in bytes of the original texts."""
     if not found:
         return found

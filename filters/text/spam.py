@@ -2,7 +2,7 @@
 
 The terms are commercial ones, in thirty languages and in international use (`filters/models/spam/terms.txt`): advice on
 addiction, health, law and sex education uses others. One term proves nothing; many different ones that make up much of
-a text do. A text in a language without terms is null unless something is found, as it was not searched.
+a text do. A text in a language without terms is null unless a term is found, as it was not searched.
 """
 
 from dataclasses import dataclass

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from winnow.filters.edits import SPANS, spans_column
-from winnow.filters.language.folding import Folded, fold
+from winnow.filters.language.folding import FoldedTexts, fold
 from winnow.filters.language.identification.list_coverage import covered_languages
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.language.lexicons.boundaries import whole_words
@@ -118,7 +118,7 @@ class _Measure:
 class _Finds:
     """Matches in folded texts: `spans` of text i are `bounds[i]` to `bounds[i + 1]`, in the originals."""
 
-    def __init__(self, lexicon: Lexicon, folded: Folded, sets: _Ints) -> None:
+    def __init__(self, lexicon: Lexicon, folded: FoldedTexts, sets: _Ints) -> None:
         self.lexicon = lexicon
         self.failed: dict[int, str] = {}
         texts = folded.texts
@@ -141,7 +141,7 @@ class _Finds:
 
     def _with_unspaced(
         self,
-        folded: Folded,
+        folded: FoldedTexts,
         sets: _Ints,
         packages: dict[int, str],
         rows: _Ints,

@@ -15,7 +15,7 @@ import pyarrow as pa
 from winnow.filters.operators import STATUS, Assets, Kernel, TextOperator
 from winnow.filters.web.rights.host_files import HostFiles, Refused, read_host_files, split_url
 from winnow.filters.web.rights.paths import one_spelling
-from winnow.filters.web.rights.robots_txt import EVERYBODY, Found, Group, unpack
+from winnow.filters.web.rights.robots_txt import EVERYBODY, FoundRule, Group, unpack
 from winnow.filters.web.rights.tdmrep import Reservation, reservations, reserved
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Matching, NotEmpty
@@ -28,7 +28,7 @@ URL = "samples.url"
 _CACHED = 1024  # parsed contents
 _CACHED_RULES = 200_000  # of them all: a hostile file has ten thousand for each crawler, of 300 bytes each
 _CACHED_HOSTS = 65536
-_ALLOWED = Found(False)
+_ALLOWED = FoundRule(False)
 _SHOWN = 256
 _AGENT = Matching(r"\*|[a-z0-9][a-z0-9._-]{0,63}", "a crawler's name in lower case, such as ccbot, or *")
 
@@ -123,7 +123,7 @@ def _groups(packed: bytes, agents: tuple[str, ...]) -> Groups:
     return tuple((name, groups[name]) for name in named if name in groups)
 
 
-def _refusal(groups: Groups, path: str, ask: Callable[[Group, str], Found]) -> tuple[Found, str | None]:
+def _refusal(groups: Groups, path: str, ask: Callable[[Group, str], FoundRule]) -> tuple[FoundRule, str | None]:
     """The first refusal of one of our crawlers, and the group it is in."""
     for name, group in groups:
         found = ask(group, path)

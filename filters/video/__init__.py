@@ -1,1 +1,1 @@
-"""Operators that look at videos, one a file, and what they share."""
+"""Operators on videos, one per file, and what they share."""

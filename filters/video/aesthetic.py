@@ -1,5 +1,5 @@
-"""How much people would like frames of videos, by the user's own model, as `image.aesthetic` scores pictures: a head
-over embeddings, which are made of the frames here, or a whole network.
+"""How much people would like frames of videos, by the user's own model, like `image.aesthetic`: a head over embeddings,
+which are computed from the frames here, or a whole network.
 """
 
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from winnow.filters.video.stills.frames_operator import FrameChoice, frames_oper
 
 @dataclass(frozen=True, slots=True)
 class AestheticOfFrames(FrameChoice):
-    """The model, as `image.aesthetic` is set, the encoder whose vectors a head reads, and which frames are scored."""
+    """The settings of `image.aesthetic`, the encoder for a head's vectors, and which frames are scored."""
 
     image: ScoreConfig = field(default_factory=ScoreConfig)
     encoder: EmbeddingConfig = field(default_factory=EmbeddingConfig)
@@ -42,7 +42,7 @@ def _load(config: AestheticOfFrames, assets: Assets) -> Kernel:
     writes = pa.schema([STATUS, pa.field("score", pa.float32())])
 
     def score(batch: pa.RecordBatch) -> pa.RecordBatch:
-        """A score for each frame: a head reads lists of vectors, so each vector is a list of its own."""
+        """A score for each frame: a head reads lists of vectors, so each vector becomes a list."""
         encoded = encoder(batch)
         vectors = encoded["vector"]
         alone = pa.ListArray.from_arrays(pa.array(range(len(vectors) + 1), pa.int32()), vectors)

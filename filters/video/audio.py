@@ -1,7 +1,7 @@
-"""The sound of a video: whether there is any, how loud it is, and how much of it is silence.
+"""The sound of a video: whether it has any, how loud it is, and how much of it is silent.
 
-Loudness is the integrated loudness of ITU-R BS.1770-4 with its two gates, as FFmpeg's `ebur128` measures it: blocks of
-400 ms, one every 100 ms; those below -70 LUFS do not count, nor those more than 10 LU below the mean of the others.
+Loudness is the integrated loudness of ITU-R BS.1770-4 with its two gates, as measured by FFmpeg's `ebur128`: blocks of
+400 ms, one every 100 ms; those below -70 LUFS are ignored, then those more than 10 LU below the mean of the rest.
 """
 
 from collections.abc import Callable
@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.operator import VideoOperator, Watcher
+from winnow.filters.video.decode.signal_requests import Signal
 from winnow.filters.video.decode.signals import BLOCK_SECONDS
-from winnow.filters.video.decode.wanted import Signal
 from winnow.schemas.recipe.checks import Between
 
 WRITES: Final = pa.schema(
     [
-        pa.field("present", pa.bool_()),  # whether there is a stream of sound of which anything can be decoded
+        pa.field("present", pa.bool_()),  # whether some sound can be decoded
         pa.field("seconds", pa.float64()),  # of sound
         pa.field("loudness", pa.float64()),  # integrated, LUFS; null if all is below -70
-        pa.field("silent", pa.float64()),  # share of the video's time without sound, or with less than `silence`
+        pa.field("silent", pa.float64()),  # share of the video's time without sound, or with sound below `silence`
         pa.field("longest_silence", pa.float64()),  # seconds within the sound
         pa.field("peak", pa.float64()),  # dB of full scale, of samples; null for digital silence
     ]
@@ -38,20 +38,20 @@ _OFFSET: Final = -0.691
 
 @dataclass(frozen=True, slots=True)
 class AudioConfig:
-    """What counts as silence."""
+    """The threshold of silence."""
 
     silence: Annotated[float, Between(-120, 0)] = -60.0  # dB of full scale; FFmpeg's silencedetect: noise
 
 
 class AudioWatcher:
-    """Keeps six numbers for each tenth of a second."""
+    """Keeps six numbers per tenth of a second."""
 
     def __init__(self, config: AudioConfig) -> None:
         self._config = config
         self._blocks: list[NDArray[np.float64]] = []
 
     def see(self, signal: Signal, batch: pa.RecordBatch) -> None:
-        """Takes the next blocks."""
+        """Take the next blocks."""
         assert signal == _sound(self._config)
         rate = batch.column("rate").to_numpy()
         seconds = [batch.column(name).to_numpy() / rate for name in ("samples", "quiet_start", "quiet_end")]
@@ -59,7 +59,7 @@ class AudioWatcher:
         self._blocks.append(np.stack([*seconds, *measures], axis=1))
 
     def end(self, facts: VideoFacts) -> pa.RecordBatch:
-        """The measures."""
+        """The row of measures."""
         if not self._blocks:
             none = {"present": False, "seconds": 0.0, "silent": 1.0, "longest_silence": 0.0}
             return pa.RecordBatch.from_pylist([none], schema=WRITES)
@@ -85,15 +85,15 @@ def silences(
     quiet_start: NDArray[np.float64],
     quiet_end: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """The seconds of each run of silent blocks, with what is quiet of the blocks on both sides, to the sample.
+    """The seconds of each run of silent blocks, extended to the sample by the quiet ends of the neighbouring blocks.
 
-    What is quiet at the end of one block and the beginning of the next, and together as long as a block, is a run too.
+    The quiet end of one block and the quiet beginning of the next are a run, too, if together as long as a block.
 
     Args:
         silent: Whether the power of each block is that of silence.
         lengths: Their seconds.
-        quiet_start: Seconds of each before its first sample that is not quiet.
-        quiet_end: Seconds of each behind its last one.
+        quiet_start: Seconds of each block before its first loud sample.
+        quiet_end: Seconds of each block after its last loud sample.
     """
     edges = np.flatnonzero(np.diff(np.concatenate([[False], silent, [False]]).astype(np.int8))).reshape(-1, 2)
     sums = np.concatenate([[0.0], np.cumsum(lengths)])
@@ -108,15 +108,15 @@ def loudness(weighted: NDArray[np.float64], lengths: NDArray[np.float64]) -> flo
     """Integrated loudness in LUFS; None if everything is below the absolute gate.
 
     Args:
-        weighted: K-weighted power of blocks of 100 ms, channels added up.
-        lengths: Their seconds, which may differ at the end.
+        weighted: K-weighted power of blocks of 100 ms, summed over channels.
+        lengths: Their seconds; the last may be shorter.
     """
     if len(weighted) < _GATING_BLOCKS:
         return None
     shape = np.ones(_GATING_BLOCKS)
     spans = np.convolve(lengths, shape, "valid")
     powers = np.convolve(weighted * lengths, shape, "valid") / spans
-    powers = powers[np.isclose(spans, spans.max(), rtol=0.01)]  # a last one that is shorter is none
+    powers = powers[np.isclose(spans, spans.max(), rtol=0.01)]  # without a shorter last one
     loud = powers[powers > 10 ** ((_ABSOLUTE_GATE - _OFFSET) / 10)]
     if not len(loud):
         return None

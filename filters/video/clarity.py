@@ -12,16 +12,16 @@ from winnow.filters.image.quality import QualityConfig, quality
 from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.operator import VideoOperator, Watcher
-from winnow.filters.video.decode.wanted import Signal
+from winnow.filters.video.decode.signal_requests import Signal
 from winnow.schemas.recipe.checks import Between
 
 _WORST: Final = {"sharpness": "min", "contrast": "min", "entropy": "min", "dark": "max", "bright": "max"}
 
 WRITES: Final = pa.schema(
     [
-        pa.field("keyframes", pa.int32()),  # that were measured
+        pa.field("keyframes", pa.int32()),  # the measured ones
         *(pa.field(form.name, pa.float64()) for form in QUALITY),  # means
-        *(pa.field(f"worst_{name}", pa.float64()) for name in _WORST),  # the least, of dark and bright the most
+        *(pa.field(f"worst_{name}", pa.float64()) for name in _WORST),  # the lowest; of dark and bright the highest
         pa.field("seconds", pa.list_(pa.float64())),  # of each keyframe
         pa.field("sharpness_by_keyframe", pa.list_(pa.float64())),
     ]
@@ -30,7 +30,7 @@ WRITES: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class ClarityConfig:
-    """At which size keyframes are measured."""
+    """The size at which keyframes are measured."""
 
     side: Annotated[int, Between(64, 4096)] = 640
     """Their longer side is shrunk to this, so that videos of any size compare; ours."""
@@ -44,12 +44,12 @@ class ClarityWatcher:
         self._seconds: list[float] = []
 
     def see(self, _signal: Signal, batch: pa.RecordBatch) -> None:
-        """Takes the next keyframes."""
+        """Measure the next keyframes."""
         self._found.append(quality(batch, QualityConfig()))
         self._seconds += batch.column("seconds").to_pylist()
 
     def end(self, _facts: VideoFacts) -> pa.RecordBatch:
-        """Their means, the worst of them, and the sharpness of each."""
+        """Their means, their worst values, and the sharpness of each."""
         found = pa.Table.from_batches(self._found, schema=QUALITY)
         row: dict[str, object] = {"keyframes": found.num_rows}
         row |= {name: pc.mean(found[name]).as_py() for name in QUALITY.names}

@@ -1,7 +1,8 @@
-"""Embeddings of videos: the mean of those of their frames, by the kernel of `image.embedding`.
+"""Embeddings of videos: the mean of their frames' embeddings, by the kernel of `image.embedding`.
 
-The mean has unit length and is rounded as the vectors of pictures are, so heads, classifiers and Grad-Mimic read it as
-theirs: `image.aesthetic: {embedding: video.embedding}`. How far frames are from it says how much a video changes.
+The mean has unit length and is rounded like the vectors of pictures, so heads, classifiers and Grad-Mimic read it in
+the same way: `image.aesthetic: {embedding: video.embedding}`. The distances of frames from it show how much a video
+changes.
 """
 
 from dataclasses import dataclass, field
@@ -41,7 +42,7 @@ _DECIMALS = 4
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingOfFrames(FrameChoice):
-    """The encoder, as `image.embedding` is set, and which frames it sees."""
+    """The settings of `image.embedding`, and which frames are measured."""
 
     image: EmbeddingConfig = field(default_factory=EmbeddingConfig)
 

@@ -1,4 +1,4 @@
-"""Faces in videos: how many frames show, and how much of them they take, by the kernel of `image.faces`."""
+"""Faces in videos: how many each frame shows, and how much of it they cover, by the kernel of `image.faces`."""
 
 from dataclasses import dataclass, field
 
@@ -9,7 +9,7 @@ from winnow.filters.video.stills.frames_operator import FrameChoice, frames_oper
 
 @dataclass(frozen=True, slots=True)
 class FacesOfFrames(FrameChoice):
-    """What is measured of frames, as `image.faces` is set, and which frames are."""
+    """The settings of `image.faces`, and which frames are measured."""
 
     image: FacesConfig = field(default_factory=FacesConfig)
 

@@ -1,9 +1,9 @@
-"""How fast the picture moves: from small planes of its frames, or from the codec's own vectors where a recipe asks.
+"""How fast the picture moves: from small planes of its frames, or from the codec's own vectors if a recipe asks for it.
 
-Speeds are in widths of the picture a second, whatever its size, rate and codec: a thing that crosses the picture in two
-seconds has speed 0.5. Planes are brought in line with one another (`matching/flow.py`), so the same film has the same
-speed in every codec. Vectors are what an encoder found cheapest, and what they refer to is only estimated
-(`decode/vectors.py`): they cost little less, are wrong by a third even on plain pans, and differ by codec.
+Speeds are in widths of the picture per second, whatever its size, rate and codec: something that crosses the picture in
+two seconds has speed 0.5. Planes are matched with each other (`matching/flow.py`), so the same film has the same speed
+in every codec. Vectors are whatever an encoder found cheapest, and their reference frames are only estimated
+(`decode/vectors.py`): they cost little less, are off by a third even for plain pans, and differ by codec.
 """
 
 from collections.abc import Callable
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.operator import VideoOperator, Watcher
+from winnow.filters.video.decode.signal_requests import Signal
 from winnow.filters.video.decode.signals import LUMA_COLUMNS, LUMA_ROWS, PATCH_COLUMNS, PATCH_ROWS, small_planes
-from winnow.filters.video.decode.wanted import Signal
 from winnow.filters.video.matching.flow import match_frames
 from winnow.schemas.recipe.checks import Between
 
@@ -26,18 +26,18 @@ WRITES: Final = pa.schema(
     [
         pa.field("source", pa.string()),  # vectors or planes; null if nothing could be measured
         pa.field("speed", pa.float64()),  # mean over the picture and the time
-        pa.field("fastest", pa.float64()),  # of the seconds of the video, the mean speed of the fastest
+        pa.field("fastest", pa.float64()),  # the mean speed of the fastest second
         pa.field("still", pa.float64()),  # share of the measured time that is slower than `still_speed`
-        pa.field("least_patch", pa.float64()),  # mean speed of the part of the picture that moves least, of 16 x 9
-        pa.field("pan", pa.float64()),  # mean over time of the speed that the whole picture has in common
-        pa.field("by_second", pa.list_(pa.float32())),  # mean speed of each second; null where nothing was measured
+        pa.field("least_patch", pa.float64()),  # mean speed of the slowest of 16 x 9 parts of the picture
+        pa.field("pan", pa.float64()),  # mean over time of the velocity that the whole picture shares
+        pa.field("by_second", pa.list_(pa.float32())),  # mean speed of each second; null if not measured
     ]
 )
 
 FRAMES: Final = Signal("frames")
 VECTORS: Final = Signal("vectors")
-_SHORTEST_SECONDS: Final = 0.1  # between frames that are matched, where much moves
-_LONGEST_SECONDS: Final = 0.4  # where little does
+_SHORTEST_SECONDS: Final = 0.1  # between matched frames, if much moves
+_LONGEST_SECONDS: Final = 0.4  # if little moves
 _MOST_SECONDS: Final = 1.0  # frames further apart are not compared
 _LEAST_PREDICTED: Final = 0.5  # of a frame, by vectors; less is a cut, or mostly predicted from later frames
 _LEAST_MATCHED: Final = 0.3  # of its patches; less is a cut
@@ -46,15 +46,15 @@ _LAST_SECOND: Final = 86399  # of `by_second`
 
 @dataclass(frozen=True, slots=True)
 class MotionConfig:
-    """What motion is measured by."""
+    """The source of motion."""
 
-    by: Literal["planes", "vectors"] = "planes"  # vectors: those of H.264 and the MPEG family alone
+    by: Literal["planes", "vectors"] = "planes"  # vectors: only those of H.264 and the MPEG family
     still_speed: Annotated[float, Between(0, 10)] = 0.005  # widths a second; ours
 
 
 @dataclass(frozen=True, slots=True)
 class _Moves:
-    """Motion of some frames: when, for how long and how fast, and for each patch how far it went in what time."""
+    """Motion of some frames: time, duration and speed, and the distance and time of each patch."""
 
     seconds: NDArray[np.float64]
     lasting: NDArray[np.float64]
@@ -65,7 +65,7 @@ class _Moves:
 
 
 class MotionWatcher:
-    """Keeps four numbers for each frame with vectors and for each pair of frames matched; sums of patches."""
+    """Keeps four numbers for each frame with vectors and for each matched pair of frames, and sums over patches."""
 
     def __init__(self, config: MotionConfig) -> None:
         self._config = config
@@ -75,7 +75,7 @@ class MotionWatcher:
         self._last_seconds = np.empty(0, np.float64)
 
     def see(self, signal: Signal, batch: pa.RecordBatch) -> None:
-        """Takes the next frames or vectors."""
+        """Take the next frames or vectors."""
         if signal == VECTORS:
             self._see_vectors(batch)
         else:
@@ -96,7 +96,7 @@ class MotionWatcher:
         planes = np.concatenate([self._last, small_planes(batch.column("luma"), LUMA_ROWS, LUMA_COLUMNS)])
         shapes = batch.column("height").to_numpy() / batch.column("width").to_numpy()
         seconds = np.concatenate([self._last_seconds, batch.column("seconds").to_numpy()])
-        shapes = np.concatenate([self._last_seconds, shapes])  # that of the last frame is not asked for
+        shapes = np.concatenate([self._last_seconds, shapes])  # the shape of the last frame is not used
         spans = _SHORTEST_SECONDS, _LONGEST_SECONDS, _MOST_SECONDS
         pairs, patches, last = match_frames(planes, seconds, shapes, *spans)
         self._last, self._last_seconds = planes[last : last + 1].copy(), seconds[last : last + 1]
@@ -111,7 +111,7 @@ class MotionWatcher:
             self._moves.append(_Moves(seconds[at.astype(np.int64)], apart, speed, pan, moves.sum(axis=0), times))
 
     def end(self, facts: VideoFacts) -> pa.RecordBatch:
-        """The speeds."""
+        """The row of speeds."""
         measured = sum(float(one.lasting.sum()) for one in self._moves)
         if not measured:
             return pa.RecordBatch.from_pylist([{"source": None}], schema=WRITES)
@@ -120,9 +120,9 @@ class MotionWatcher:
             for name in ("seconds", "lasting", "speed", "pan")
         )
         ways, times = (np.sum([getattr(one, name) for one in self._moves], axis=0) for name in ("ways", "times"))
-        if facts.orientation > 4:  # turned by a quarter: its width is the stored height
+        if facts.orientation > 4:  # rotated by 90 degrees: its width is the stored height
             speed, pan, ways = (one * (facts.width / facts.height) for one in (speed, pan, ways))
-        seen = times > measured / 2  # others are mostly without structure, or coded without vectors
+        seen = times > measured / 2  # other patches mostly lack structure, or are coded without vectors
         by_second = _by_second(seconds, lasting, speed)
         row: dict[str, Any] = {
             "source": self._config.by,

@@ -9,7 +9,7 @@ from winnow.filters.video.stills.frames_operator import FrameChoice, Worst, fram
 
 @dataclass(frozen=True, slots=True)
 class NsfwOfFrames(FrameChoice):
-    """What is measured of frames, as `image.nsfw` is set, and which frames are."""
+    """The settings of `image.nsfw`, and which frames are measured."""
 
     image: NsfwConfig = field(default_factory=NsfwConfig)
 

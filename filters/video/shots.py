@@ -1,8 +1,8 @@
-"""Where shots begin and end: cuts, fades through black and dissolves, from small planes of every frame.
+"""The beginnings and ends of shots: cuts, fades through black and dissolves, from small planes of every frame.
 
-Frames that only repeat the one before, as where film of 20 frames a second is shown at 60, are left out before a
-detector sees the others: by the differences of frames, or a network that was trained on transitions. A transition into
-or out of black is a fade. Frames of a fade or a dissolve belong to no shot, so that no clip shows two.
+Frames that only repeat the one before, as when film of 20 frames a second is shown at 60, are dropped before the
+detector: either one that compares frames or a network trained on transitions. A transition into or out of black is a
+fade. Frames of a fade or a dissolve belong to no shot, so that no clip shows two.
 """
 
 from collections.abc import Callable
@@ -17,6 +17,7 @@ from winnow.filters.models.transnet import MODEL as TRANSNET
 from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.operator import VideoOperator, Watcher
+from winnow.filters.video.decode.signal_requests import Signal
 from winnow.filters.video.decode.signals import (
     CHROMA_COLUMNS,
     CHROMA_ROWS,
@@ -24,7 +25,6 @@ from winnow.filters.video.decode.signals import (
     LUMA_ROWS,
     small_planes,
 )
-from winnow.filters.video.decode.wanted import Signal
 from winnow.filters.video.transitions.adaptive import AdaptiveDetector
 from winnow.filters.video.transitions.learned import TransNetDetector, open_network
 from winnow.filters.video.transitions.planes import CELLS, fresh_frames
@@ -36,11 +36,11 @@ WRITES: Final = pa.schema(
         pa.field("longest", pa.float64()),  # seconds
         pa.field("begins", pa.list_(pa.int64())),  # ticks of the first frame of each shot
         pa.field("ends", pa.list_(pa.int64())),  # ticks of the end of its last frame
-        pa.field("begin_seconds", pa.list_(pa.float64())),  # the same, since the first frame of the video
+        pa.field("begin_seconds", pa.list_(pa.float64())),  # the same, in seconds since the first frame of the video
         pa.field("end_seconds", pa.list_(pa.float64())),
         pa.field("transitions", pa.list_(pa.string())),  # how each shot begins: start, cut, fade or dissolve
-        pa.field("pause_begins", pa.list_(pa.int64())),  # ticks of frames that are shown for more than a second
-        pa.field("pause_ends", pa.list_(pa.int64())),  # when the frames behind them begin
+        pa.field("pause_begins", pa.list_(pa.int64())),  # ticks of frames shown for more than a second
+        pa.field("pause_ends", pa.list_(pa.int64())),  # when the frames after them begin
         pa.field("numerator", pa.int64()),  # a tick takes numerator / denominator seconds
         pa.field("denominator", pa.int64()),
     ]
@@ -52,19 +52,19 @@ _PAUSE: Final = 1  # seconds for which a frame is shown
 
 
 class ShotsWatcher:
-    """Hands the frames of a video that are no repetitions to a detector, and keeps their times."""
+    """Passes the frames of a video that are not repetitions to a detector, and keeps their times."""
 
     def __init__(self, detector: Detector, min_seconds: float) -> None:
         self._detector, self._min_seconds = detector, min_seconds
-        self._last = np.empty((0, CELLS), np.uint8), np.empty(0, np.float64)  # the last frame that is no repetition
-        self._change = np.float32(0)  # by which it differs from the one before it
+        self._last = np.empty((0, CELLS), np.uint8), np.empty(0, np.float64)  # the last frame that is not a repetition
+        self._change = np.float32(0)  # its difference from the one before
         self._ticks: list[NDArray[np.int64]] = []
         self._fresh: list[NDArray[np.bool_]] = []
         self._seconds: list[NDArray[np.float64]] = []
         self._luma: list[NDArray[np.float32]] = []
 
     def see(self, signal: Signal, batch: pa.RecordBatch) -> None:
-        """Takes the next frames."""
+        """Pass on the next frames."""
         assert signal == FRAMES
         luma = small_planes(batch.column("luma"), LUMA_ROWS, LUMA_COLUMNS)
         chroma = [small_planes(batch.column(name), CHROMA_ROWS, CHROMA_COLUMNS) for name in ("cb", "cr")]
@@ -84,7 +84,7 @@ class ShotsWatcher:
         self._detector.see(planes, seconds)
 
     def end(self, facts: VideoFacts) -> pa.RecordBatch:
-        """The shots."""
+        """The row of shots."""
         if not self._ticks:
             return _row([], [], np.empty((0, 2), np.int64), facts)
         ticks, fresh = np.concatenate(self._ticks), np.concatenate(self._fresh)

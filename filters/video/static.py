@@ -1,11 +1,11 @@
-"""What does not move or cannot be seen: shares of a video's time that are black or frozen, and its bars of black.
+"""Shares of a video's time that are black or frozen, and its black bars.
 
-Shares are of time, not of frames, so that a still that is shown for long counts for as long. A frame is black when
-nearly all its pixels are, with the thresholds of FFmpeg's `blackdetect`. Frames are frozen when each differs from the
-one before by no more than compression makes it, for at least `min_seconds` on end. Bars are the lines and columns of
-cells at the borders that stay black while the rest of the picture is not, and end at a straight edge: a dark sky ends
-at a skyline, a few of whose cells are lit, not at a lit line. Where a bar ends within a line, that is darker than the
-next one by the bar's part of it, in all its cells and frames; so bars that are thinner than a line are found, too.
+Shares are of time, not of frames, so that a still counts for as long as it is shown. A frame is black if nearly all its
+pixels are, with the thresholds of FFmpeg's `blackdetect`. Frames are frozen if each differs from the one before by no
+more than compression causes, for at least `min_seconds`. Bars are the lines and columns of cells at the borders that
+stay black while the rest of the picture does not, and end at a straight edge: a dark sky ends at a skyline with a few
+lit cells, not at a lit line. A bar that ends within a line of cells makes that line darker than the next one by its
+share of it, in all cells and frames; so bars thinner than a line are found, too.
 """
 
 from collections.abc import Callable
@@ -19,35 +19,35 @@ from numpy.typing import NDArray
 from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.operator import VideoOperator, Watcher
+from winnow.filters.video.decode.signal_requests import Signal
 from winnow.filters.video.decode.signals import LUMA_COLUMNS, LUMA_ROWS, small_planes
-from winnow.filters.video.decode.wanted import Signal
 from winnow.schemas.recipe.checks import Between
 
 WRITES: Final = pa.schema(
     [
-        pa.field("frames", pa.int64()),  # that could be decoded
+        pa.field("frames", pa.int64()),  # frames that could be decoded
         pa.field("black", pa.float64()),  # share of the time
         pa.field("frozen", pa.float64()),
         pa.field("longest_black", pa.float64()),  # seconds
         pa.field("longest_frozen", pa.float64()),
-        pa.field("letterbox", pa.float64()),  # share of the height that bars above and below take
-        pa.field("pillarbox", pa.float64()),  # share of the width that bars at the sides take
+        pa.field("letterbox", pa.float64()),  # share of the height covered by bars above and below
+        pa.field("pillarbox", pa.float64()),  # share of the width covered by bars at the sides
         pa.field("brightness", pa.float64()),  # mean luma over time, 0 to 255
         pa.field("contrast", pa.float64()),  # mean deviation of luma
     ]
 )
 
 FRAMES: Final = Signal("frames")
-_BAR_LEVEL: Final = 18  # of a cell that is as black as a bar, compressed
-_BLACK_LEVEL: Final = 6  # of a bar that has no like on the other side
+_BAR_LEVEL: Final = 18  # of a cell as black as a compressed bar
+_BLACK_LEVEL: Final = 6  # of a bar without one on the other side
 _EDGE_LEVEL: Final = 22  # of a cell of the picture beside a bar
 _EDGE_CELLS: Final = 0.4  # share of those cells that are lit together
-_EDGE_FRAMES: Final = 0.25  # share of the frames in which they are
-_ALIKE_LINES: Final = 2  # by which bars on both sides differ
+_EDGE_FRAMES: Final = 0.25  # share of the frames in which they are lit
+_ALIKE_LINES: Final = 2  # the most by which bars on both sides differ
 _THIN_LINES: Final = 0.4  # the thinnest bars that are found, one on each side
-_ALIKE_THIN_LINES: Final = 0.5  # by which those differ
-_NO_GRADIENT: Final = 0.8  # of a line by the next one, or darkness grows towards the border by itself
-_LIT_LEVEL: Final = 40  # of one cell at least, or a frame tells nothing of bars
+_ALIKE_THIN_LINES: Final = 0.5  # the most by which those differ
+_NO_GRADIENT: Final = 0.8  # of a line by the next one; otherwise darkness grows towards the border by itself
+_LIT_LEVEL: Final = 40  # of at least one cell; a darker frame reveals no bars
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class StaticConfig:
 
 
 class StaticWatcher:
-    """Keeps a few numbers for each frame, and what lines and columns of cells tell of bars."""
+    """Keeps a few numbers per frame, and what lines and columns of cells reveal about bars."""
 
     def __init__(self, config: StaticConfig) -> None:
         self._config = config
@@ -69,7 +69,7 @@ class StaticWatcher:
         self._lines, self._columns = _Bars(LUMA_ROWS), _Bars(LUMA_COLUMNS)
 
     def see(self, signal: Signal, batch: pa.RecordBatch) -> None:
-        """Takes the next frames."""
+        """Take the next frames."""
         assert signal == FRAMES
         self._seconds.append(batch.column("seconds").to_numpy().copy())  # a view would keep the batch, with its planes
         names = ("mean", "deviation", "dark", "change")
@@ -81,7 +81,7 @@ class StaticWatcher:
         self._columns.see(luma.transpose(0, 2, 1))
 
     def end(self, facts: VideoFacts) -> pa.RecordBatch:
-        """The shares."""
+        """The row of measures."""
         if not self._seconds:
             return pa.RecordBatch.from_pylist([{"frames": 0}], schema=WRITES)
         config = self._config
@@ -106,13 +106,13 @@ class StaticWatcher:
             "brightness": float((mean * lasting).sum()) / total,
             "contrast": float((deviation * lasting).sum()) / total,
         }
-        if facts.orientation > 4:  # turned by a quarter
+        if facts.orientation > 4:  # rotated by 90 degrees
             row["letterbox"], row["pillarbox"] = row["pillarbox"], row["letterbox"]
         return pa.RecordBatch.from_pylist([row], schema=WRITES)
 
 
 def _run_seconds(flags: NDArray[np.bool_], lasting: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How long each run of flags lasts."""
+    """The duration of each run of flags."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
     sums = np.concatenate([[0.0], np.cumsum(lasting)])
     found: NDArray[np.float64] = sums[edges[1::2]] - sums[edges[::2]]
@@ -120,16 +120,16 @@ def _run_seconds(flags: NDArray[np.bool_], lasting: NDArray[np.float64]) -> NDAr
 
 
 class _Bars:
-    """Bars at both ends of one axis of the picture, whose lines are seen frame by frame."""
+    """Detects bars at both ends of one axis of the picture from its lines, frame by frame."""
 
     def __init__(self, lines: int) -> None:
         self._brightest = np.zeros(lines, np.uint8)  # level of any cell of each line
         self._sums = np.zeros(lines, np.int64)  # of the levels of each line's cells
-        self._edges = np.zeros((2, lines), np.int64)  # frames in which a line, or the one behind it, is lit as an edge
+        self._edges = np.zeros((2, lines), np.int64)  # frames in which a line, or the one after it, is lit as an edge
         self._frames = 0
 
     def see(self, frames: NDArray[np.uint8]) -> None:
-        """Adds frames that are not all dark, as lines of cells."""
+        """Add frames that are not all dark, as lines of cells."""
         self._frames += len(frames)
         self._brightest = np.maximum(self._brightest, frames.max(axis=0, initial=0).max(axis=1))
         self._sums += frames.sum(axis=(0, 2), dtype=np.int64)
@@ -139,7 +139,7 @@ class _Bars:
         self._edges += np.stack([edged[:, 1:], edged[:, :-1]]).sum(axis=1)
 
     def share(self) -> float:
-        """The share of the lines that bars take; 0 if nothing was lit."""
+        """The share of the lines that bars cover; 0 if nothing was lit."""
         lit = np.flatnonzero(self._brightest > _BAR_LEVEL)
         if not len(lit):
             return 0.0
@@ -161,7 +161,7 @@ class _Bars:
 
 
 def _covered(sums: NDArray[np.int64]) -> float:
-    """How much of the first lit line a bar covers, from its level and those of the two behind it."""
+    """The share of the first lit line that a bar covers, from its level and those of the two lines after it."""
     if len(sums) < 3 or sums[1] <= 0 or sums[1] < _NO_GRADIENT * sums[2]:
         return 0.0
     return max(1 - float(sums[0] / sums[1]), 0.0)

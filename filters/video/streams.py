@@ -1,6 +1,6 @@
-"""What a video's container and packets say of it: codecs, exact duration, rate of frames, sound.
+"""Facts of a video's container and packets: codecs, exact duration, frame rate, sound.
 
-Everything is counted in the file; what its header declares is kept beside it (`declared_seconds`).
+Everything is counted from the packets; what the header declares is stored beside it (`declared_seconds`).
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.opening import REASONS
 from winnow.filters.video.decode.operator import VideoOperator, Watcher
-from winnow.filters.video.decode.wanted import Signal
+from winnow.filters.video.decode.signal_requests import Signal
 
 WRITES = pa.schema(
     [
@@ -20,10 +20,10 @@ WRITES = pa.schema(
         pa.field("codec", pa.string()),
         pa.field("profile", pa.string()),
         pa.field("pixel_format", pa.string()),
-        pa.field("interlaced", pa.bool_()),  # whether the first frame is of two fields
+        pa.field("interlaced", pa.bool_()),  # whether the first frame consists of two fields
         pa.field("width", pa.int32()),  # of the first frame, as stored
         pa.field("height", pa.int32()),
-        pa.field("orientation", pa.int32()),  # as EXIF numbers it, 1 to 8
+        pa.field("orientation", pa.int32()),  # EXIF's number, 1 to 8
         pa.field("pixel_aspect", pa.float64()),
         pa.field("seconds", pa.float64()),
         pa.field("declared_seconds", pa.float64()),
@@ -34,22 +34,22 @@ WRITES = pa.schema(
         pa.field("frames", pa.int64()),
         pa.field("keyframes", pa.int64()),
         pa.field("frames_per_second", pa.float64()),
-        pa.field("declared_frames_per_second", pa.float64()),  # by the codec, or by Matroska for each frame
+        pa.field("declared_frames_per_second", pa.float64()),  # from the codec, or Matroska's per frame
         pa.field("variable_rate", pa.bool_()),
-        pa.field("longest_frame", pa.float64()),  # in seconds, as all below
+        pa.field("longest_frame", pa.float64()),  # in seconds, like all below
         pa.field("longest_gop", pa.float64()),
         pa.field("bits_per_second", pa.float64()),  # of the video stream
         pa.field("untimed_packets", pa.int64()),
-        pa.field("leaps", pa.int64()),  # times that cannot be so, and pauses that the declared duration contradicts
+        pa.field("leaps", pa.int64()),  # impossible times, and pauses that contradict the declared duration
         pa.field("corrupt_packets", pa.int64()),
         pa.field("streams", pa.int32()),
         pa.field("audio_streams", pa.int32()),
         pa.field("subtitle_streams", pa.int32()),
-        pa.field("audio_codec", pa.string()),  # of the sound; null without any, as all below
+        pa.field("audio_codec", pa.string()),  # of the sound; null without sound, like all below
         pa.field("audio_channels", pa.int32()),
         pa.field("audio_rate", pa.int32()),
         pa.field("audio_seconds", pa.float64()),
-        pa.field("audio_packet_seconds", pa.float64()),  # as long as its packets are, whatever their times
+        pa.field("audio_packet_seconds", pa.float64()),  # the sum of its packets' durations, whatever their times
         pa.field("audio_starts_after", pa.float64()),
     ]
 )
@@ -57,17 +57,17 @@ WRITES = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class StreamsConfig:
-    """It has no settings."""
+    """No options."""
 
 
 class StreamsWatcher:
     """Needs no signals: the facts are counted in any case."""
 
     def see(self, signal: Signal, batch: pa.RecordBatch) -> None:
-        """Sees nothing."""
+        """Ignores the signal."""
 
     def end(self, facts: VideoFacts) -> pa.RecordBatch:
-        """The facts, as a row."""
+        """The facts as a row."""
         tick, sound = facts.time_base, facts.sound
         row = {
             "container": facts.container,
@@ -110,7 +110,7 @@ class StreamsWatcher:
 
 
 def load(_config: StreamsConfig, _assets: Assets) -> Callable[[], Watcher]:
-    """Makes the watchers."""
+    """The watchers' factory."""
     return StreamsWatcher
 
 

@@ -1,9 +1,7 @@
-"""What is written in a video's own subtitles: streams of text within its file, as a caption.
+"""A video's own subtitles, as a caption: text streams within its file.
 
-Of several streams that keep text, the one that is shown by default counts, else the first. Its lines come in the order
-in which they are shown; one that is shown again in the next subtitle, as those that roll over the screen are, is kept
-once. Subtitles that are pictures, as on discs, are none.
-"""
+Of several text streams, the default one counts, otherwise the first. Lines are in the order of display; a line repeated
+in the next subtitle, as in roll-up captions, is kept once. Subtitles stored as pictures, as on discs, are ignored."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,14 +12,14 @@ import pyarrow as pa
 from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.operator import VideoOperator, Watcher
-from winnow.filters.video.decode.wanted import Signal
+from winnow.filters.video.decode.signal_requests import Signal
 from winnow.schemas.rows.samples import CAPTION
 
 WRITES: Final = pa.schema(
     [
-        # In the layer, a list like `samples.captions`; null without text, whose parts Parquet writes as null, too.
+        # A list like `samples.captions`; null without text, as Parquet writes null for its parts, too.
         pa.field("captions", pa.struct([part.with_nullable(True) for part in CAPTION])),
-        pa.field("begin_seconds", pa.list_(pa.float64())),  # of each of its lines
+        pa.field("begin_seconds", pa.list_(pa.float64())),  # of each line
         pa.field("end_seconds", pa.list_(pa.float64())),
     ]
 )
@@ -31,22 +29,22 @@ _SUBTITLES: Final = Signal("subtitles")
 
 @dataclass(frozen=True, slots=True)
 class SubtitlesConfig:
-    """It has no settings."""
+    """No options."""
 
 
 class SubtitlesWatcher:
-    """Keeps all subtitles; the pass gives no more than some megabytes of them."""
+    """Keeps all subtitles; the pass limits them to a few megabytes."""
 
     def __init__(self) -> None:
         self._cues: list[dict[str, Any]] = []
 
     def see(self, signal: Signal, batch: pa.RecordBatch) -> None:
-        """Takes the next subtitles."""
+        """Keep the next subtitles."""
         assert signal == _SUBTITLES
         self._cues += batch.to_pylist()
 
     def end(self, _facts: VideoFacts) -> pa.RecordBatch:
-        """The lines of the stream that counts."""
+        """The lines of the chosen stream."""
         streams = {cue["stream"]: cue for cue in reversed(self._cues)}
         if not streams:
             return pa.RecordBatch.from_pylist([{"captions": None}], schema=WRITES)
@@ -54,7 +52,7 @@ class SubtitlesWatcher:
         lines: list[str] = []
         begins: list[float] = []
         ends: list[float] = []
-        shown: dict[str, int] = {}  # the lines of the last cue, and which they are of all
+        shown: dict[str, int] = {}  # the lines of the last subtitle, with their indices
         cues = (cue for cue in self._cues if cue["stream"] == chosen["stream"])
         for cue in sorted(cues, key=lambda cue: float(cue["seconds"])):
             now: dict[str, int] = {}

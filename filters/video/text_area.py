@@ -1,4 +1,4 @@
-"""Text in videos: how many lines frames show, and how much of them they take, by the kernel of `image.text_area`."""
+"""Text in videos: how many lines each frame shows, and how much they cover, by the kernel of `image.text_area`."""
 
 from dataclasses import dataclass, field
 
@@ -9,7 +9,7 @@ from winnow.filters.video.stills.frames_operator import FrameChoice, frames_oper
 
 @dataclass(frozen=True, slots=True)
 class TextAreaOfFrames(FrameChoice):
-    """What is measured of frames, as `image.text_area` is set, and which frames are."""
+    """The settings of `image.text_area`, and which frames are measured."""
 
     image: TextAreaConfig = field(default_factory=TextAreaConfig)
 

@@ -1,6 +1,6 @@
-"""PDQ hashes of a video's frames, four a second: what near-duplicate videos are found by (vPDQ).
+"""PDQ hashes of a video's frames, four per second, for finding near-duplicate videos (vPDQ).
 
-The frames, and so the hashes, are those of the video's own time, so a copy with another frame rate has the same ones.
+Frames are chosen by the video's own time, so a copy with another frame rate has the same hashes.
 """
 
 from dataclasses import dataclass
@@ -10,22 +10,22 @@ import pyarrow as pa
 from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.operator import VideoOperator, Watcher
-from winnow.filters.video.decode.wanted import Signal
+from winnow.filters.video.decode.signal_requests import Signal
 
 HASHES = Signal("hashes")
 
 WRITES = pa.schema(
     [
         pa.field("hash", pa.list_(pa.binary(32))),  # of each frame
-        pa.field("quality", pa.list_(pa.int16())),  # of its hash, from 0 to 100; below 50 it says little
-        pa.field("seconds", pa.list_(pa.float64())),  # when it is shown, since the first frame
+        pa.field("quality", pa.list_(pa.int16())),  # of its hash, from 0 to 100; below 50 it means little
+        pa.field("seconds", pa.list_(pa.float64())),  # when each is shown, since the first frame
     ]
 )
 
 
 @dataclass(frozen=True, slots=True)
 class VpdqConfig:
-    """Nothing to set: hashes of two videos can be compared only if they were made alike."""
+    """No options: hashes of two videos are comparable only if they were made alike."""
 
 
 class FrameHashes:

@@ -74,7 +74,7 @@ _JSON = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Sniffed:
+class DetectedType:
     """The detected type of some bytes."""
 
     mime: str
@@ -86,7 +86,7 @@ def is_page(mime: str | None) -> bool:
     return mime == PAGE
 
 
-def sniff(body: bytes, declared: str | None, url: str | None) -> Sniffed:
+def sniff(body: bytes, declared: str | None, url: str | None) -> DetectedType:
     """The media type of a body from its first SNIFFED_BYTES, and where these are a prologue from PROLOGUE_BYTES."""
     head = body[:SNIFFED_BYTES]
     start = head.lstrip(_SPACE)
@@ -105,15 +105,15 @@ def sniff(body: bytes, declared: str | None, url: str | None) -> Sniffed:
 
 
 @lru_cache(maxsize=256)
-def _sniffed(mime: str) -> Sniffed:
+def _sniffed(mime: str) -> DetectedType:
     kind = mime.partition("/")[0]
     if mime in _TEXT_TYPES:
-        return Sniffed(mime, "text")
+        return DetectedType(mime, "text")
     if kind == "image":
-        return Sniffed(mime, "image")
+        return DetectedType(mime, "image")
     if kind == "video":
-        return Sniffed(mime, "video")
-    return Sniffed(mime, "audio" if kind == "audio" else "other")
+        return DetectedType(mime, "video")
+    return DetectedType(mime, "audio" if kind == "audio" else "other")
 
 
 _HTML_PAGE = _sniffed(PAGE)

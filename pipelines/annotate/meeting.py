@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.operators import ANSWERS, KEYS, Across, Kernel, TextOperator
+from winnow.filters.operators import ANSWERS, KEYS, Kernel, RowLookup, TextOperator
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
@@ -89,15 +89,15 @@ class Meeting:
         number = bisect_left(self.shards.all, shard, key=lambda one: one.shard)
         found = find_part(self.steps.objects, self.steps.scratch, "answers", number)
         if found is None:  # none of its rows got an answer
-            found = pa.RecordBatch.from_pylist([], schema=pa.schema([*ANSWERS, *self._across.says]))
-        return self._across.load(self.bound.config, found)
+            found = pa.RecordBatch.from_pylist([], schema=pa.schema([*ANSWERS, *self._lookup.answer_columns]))
+        return self._lookup.load(self.bound.config, found)
 
     @property
-    def _across(self) -> Across:
+    def _lookup(self) -> RowLookup:
         operator = self.bound.operator
         assert isinstance(operator, TextOperator)
-        assert operator.across is not None
-        return operator.across
+        assert operator.lookup is not None
+        return operator.lookup
 
     def _read(self, shard: int) -> Iterator[tuple[int, pa.RecordBatch, pa.Array]]:
         """Batches of a shard as the operator reads them, each with the number of its first row, and the ids."""
@@ -108,7 +108,7 @@ class Meeting:
 
     def _asked(self, shard: int) -> pa.Array:
         """The distinct keys that the rows of a shard ask for, ascending."""
-        config, ask = self.bound.config, self._across.ask
+        config, ask = self.bound.config, self._lookup.wanted_keys
         return _distinct([ask(config, batch).drop_null() for _, batch, _ in self._read(shard)])
 
     def _send(self, group: int) -> Iterator[AddressedBlock]:
@@ -119,19 +119,19 @@ class Meeting:
 
     def _lines(self, shard: int) -> Iterator[pa.RecordBatch]:
         """What a shard offers, batch by batch, and what it asks for."""
-        config, across = self.bound.config, self._across
+        config, lookup = self.bound.config, self._lookup
         asked = [pa.array([], KEYS)]
         for at, batch, ids in self._read(shard):
-            rows, keys = across.offer(config, batch)
-            yield offered(keys, ids.take(pa.array(rows)), global_rows(shard, rows + at), across.most(config))
-            asked.append(across.ask(config, batch).drop_null().unique())
+            rows, keys = lookup.offered_keys(config, batch)
+            yield offered(keys, ids.take(pa.array(rows)), global_rows(shard, rows + at), lookup.max_answers(config))
+            asked.append(lookup.wanted_keys(config, batch).drop_null().unique())
         keys = _distinct(asked)
         rows, counts = np.zeros(len(keys), np.int64), np.full(len(keys), _ASKS, np.int64)
         yield _batch(OFFERS, [keys, keys, global_rows(shard, rows), counts])
 
     @property
     def _most(self) -> int:
-        return self._across.most(self.bound.config)
+        return self._lookup.max_answers(self.bound.config)
 
     def _choose(self, partition: int, batches: Batches) -> Iterator[AddressedBlock]:
         found = chosen(list(batches), self._most, self.shards)
@@ -159,12 +159,12 @@ class Meeting:
         """What rows of a batch answer; they repeat where they answer for several keys, or to several groups."""
         key, total = single_array(lines["key"]), single_array(lines["total"])
         some, which = np.unique(rows, return_inverse=True)
-        says = self._across.say(self.bound.config, batch.take(pa.array(some)), which, key)
+        says = self._lookup.answers_for(self.bound.config, batch.take(pa.array(some)), which, key)
         return pa.RecordBatch.from_arrays([key, ids.take(pa.array(rows)), total, *says.columns], schema=self._answers)
 
     @property
     def _answers(self) -> pa.Schema:
-        return pa.schema([*ANSWERS, *self._across.says])
+        return pa.schema([*ANSWERS, *self._lookup.answer_columns])
 
     def _store(self, group: int, batches: Batches) -> Iterator[int]:
         answers = pa.Table.from_batches(batches, schema=self._answers)

@@ -30,7 +30,7 @@ from winnow.filters.presets import find_preset
 from winnow.filters.video.decode.facts import PASS
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.video.decode.operator import VideoOperator
-from winnow.filters.video.decode.wanted import Signal
+from winnow.filters.video.decode.signal_requests import Signal
 from winnow.pipelines.assets import asset_digest, asset_path, known_asset, require_file
 from winnow.pipelines.binding.duplicates import asked_kinds, signature_entries
 from winnow.pipelines.binding.sources import decode_limits, extractor_of, video_limits
@@ -122,7 +122,7 @@ class BoundOperator:
     @property
     def covers(self) -> tuple[str, ...] | None:
         """The extracted layers whose rows its values depend on in every shard; None if on their own rows alone."""
-        if not isinstance(self.operator, TextOperator) or self.operator.across is None:
+        if not isinstance(self.operator, TextOperator) or self.operator.lookup is None:
             return None
         return tuple(layer for layer in self.reads if layer.startswith(EXTRACTED))
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.filters.image.decode.stills import (
-    Checked,
+    CheckedFile,
     DecodeLimits,
     UndecodableError,
     checked,
@@ -170,12 +170,12 @@ def main() -> NoReturn:
     os._exit(0)
 
 
-def _checked(shared: Shared, plan: DecodingPlan, request: Request) -> Checked | Answer:
+def _checked(shared: Shared, plan: DecodingPlan, request: Request) -> CheckedFile | Answer:
     content = shared[request.at : request.at + request.size].tobytes()
     return _or_why_not(lambda: checked(content, request.mime, plan.limits))
 
 
-def _answer(shared: Shared, plan: DecodingPlan, request: Request, file: Checked | Answer, at: int) -> Answer:
+def _answer(shared: Shared, plan: DecodingPlan, request: Request, file: CheckedFile | Answer, at: int) -> Answer:
     room = shared[at : plan.files_at]
     found = (
         file if isinstance(file, Answer) else _or_why_not(lambda: decode_checked(file, plan.limits, request.side, room))

@@ -16,7 +16,7 @@ from winnow.filters.duplicates.perceptual.pdq import pdq
 from winnow.filters.image.decode.containers import Bytes
 from winnow.filters.image.decode.stills import DecodeLimits, UndecodableError
 from winnow.filters.known_harm.lists import HarmList, HashKind, read_hashes
-from winnow.filters.known_harm.matching import HarmMatch, HarmMatcher, Nearness
+from winnow.filters.known_harm.matching import HarmMatch, HarmMatcher, PdqLimits
 from winnow.pipelines.decoding.isolation import decode_isolated
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import fingerprint_of
@@ -118,4 +118,4 @@ def _lines(text: TextIO, file: str) -> Iterator[str]:
 
 @lru_cache(maxsize=2)
 def _matcher(lists: tuple[HarmListFile, ...]) -> HarmMatcher:
-    return HarmMatcher([one.read() for one in lists], [Nearness(one.radius, one.min_quality) for one in lists])
+    return HarmMatcher([one.read() for one in lists], [PdqLimits(one.radius, one.min_quality) for one in lists])

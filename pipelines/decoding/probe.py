@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from winnow.filters.image.decode.containers import Bytes, HeldBytes
+from winnow.filters.image.decode.containers import Bytes, InMemoryBytes
 from winnow.filters.image.decode.frames import MOST_FRAMES, image_frames
 from winnow.filters.image.decode.headers import image_size
 from winnow.filters.image.decode.orientation import orientation_of
@@ -36,7 +36,7 @@ def probe_bytes(content: bytes, mime: str, videos: VideoLimits | None = None) ->
         mime: Their sniffed type.
         videos: What a video may cost; None: videos are hashed only.
     """
-    return _probe(HeldBytes(content), hashlib.sha256(content).hexdigest(), mime, videos)
+    return _probe(InMemoryBytes(content), hashlib.sha256(content).hexdigest(), mime, videos)
 
 
 def probe_file(stream: BinaryIO, size: int, mime: str, start: int = 0, videos: VideoLimits | None = None) -> Probe:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.duplicates.kind import DuplicateKind, Outcomes
+from winnow.filters.duplicates.kind import DuplicateKind, SearchResults
 from winnow.pipelines.dedupe.compared import IDS, NodeStatuses, reader_of
 from winnow.pipelines.dedupe.nodes import first_place, items_of, rows_of_places
 from winnow.pipelines.dedupe.search import Search, read_shard
@@ -97,7 +97,7 @@ def _node_columns(
     positions[at] = np.arange(found.num_rows)
     taken = pa.array(positions, mask=positions < 0)
     matched = pa.array(positions >= 0)
-    outcomes = Outcomes(*(found[name].take(taken) for name in ("similarity", "back", "by")))
+    outcomes = SearchResults(*(found[name].take(taken) for name in ("similarity", "back", "by")))
     own = {} if kind.distinct is None else {kind.distinct: found["texts"].take(taken)}
     own = {name: pc.if_else(compared, pc.coalesce(different, 1), None) for name, different in own.items()}
     return {

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import Any
 
-from winnow.filters.image.decode.containers import Bytes, HeldBytes
+from winnow.filters.image.decode.containers import Bytes, InMemoryBytes
 from winnow.filters.known_harm.matching import HarmMatch
 from winnow.pipelines.decoding.file_bytes import FileBytes
 from winnow.pipelines.decoding.known_harm import KnownHarm
@@ -37,7 +37,7 @@ def known_harm_of(
                 item: Record = item, reference: Mapping[str, Any] = medium["ref"], opened: ExitStack = opened
             ) -> Bytes | None:
                 if item.body is not None:
-                    return HeldBytes(item.body)
+                    return InMemoryBytes(item.body)
                 plain = media_place(reference["container"]) == "plain"
                 if not plain and item.large is None:
                     return None

@@ -14,7 +14,7 @@ import pyarrow as pa
 from winnow.filters.extraction.charset import decode_page
 from winnow.filters.extraction.visible_text import visible_bytes
 from winnow.filters.extraction.xhtml import as_html
-from winnow.filters.web.sniff import Sniffed, is_page, sniff
+from winnow.filters.web.sniff import DetectedType, is_page, sniff
 from winnow.filters.web.urls import registered_domain
 from winnow.pipelines.decoding.probe import Probe
 from winnow.pipelines.ingest.archives.opt_out import with_metas
@@ -127,7 +127,7 @@ def row_of(
             return bad
         flaws = {one.key or "": item.flaw.detail for one, item in zip(record.items, found, strict=True) if item.flaw}
         with_unread(metadata, flaws if record.container != TAR else {})  # of a tar, the reader has said so
-        kinds = [one.kind for one in found if one.flaw is None] or [Sniffed("text/plain", "text")]
+        kinds = [one.kind for one in found if one.flaw is None] or [DetectedType("text/plain", "text")]
         main = next((kind for kind in kinds if kind.modality in VISIBLE_OR_AUDIBLE), kinds[0])
         mime, modality = main.mime, main.modality
     elif record.clip is not None:
@@ -191,7 +191,7 @@ class _Item:
     """An item of a row's media."""
 
     medium: dict[str, object]
-    kind: Sniffed
+    kind: DetectedType
     flaw: Unreadable | None  # why it is no medium
 
 
@@ -207,7 +207,7 @@ def _item(
     if isinstance(file, str):
         flaw = Unreadable(span, "missing_media", f"{record.names}{file}"[:200])
     if flaw is not None and not record.body_bytes:
-        kind = Sniffed(MISSING_MEDIUM if record.body is None else EMPTY_MEDIUM, "other")
+        kind = DetectedType(MISSING_MEDIUM if record.body is None else EMPTY_MEDIUM, "other")
         return _Item(_reference(record, path, etag, kind.mime, Probe(0)), kind, flaw)
     kind = sniff((record.body or record.head)[:SNIFFED_BYTES], None, None)
     if kind.modality == "text" and media_place(record.container) == "cells":

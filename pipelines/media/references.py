@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.image.decode.containers import Bytes, HeldBytes
+from winnow.filters.image.decode.containers import Bytes, InMemoryBytes
 from winnow.filters.image.decode.stills import TOO_LARGE
 from winnow.pipelines.binding.sources import bind_media, media_root, read_limits
 from winnow.pipelines.decoding.file_bytes import FileBytes, read_range
@@ -145,7 +145,7 @@ class MediaFinder:
             return self._body_open.content
         found = self.find(medium)
         if not isinstance(found, Unavailable):
-            return HeldBytes(found["bytes"])
+            return InMemoryBytes(found["bytes"])
         if self._large is None:
             return found
         try:

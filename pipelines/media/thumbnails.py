@@ -23,7 +23,7 @@ from winnow.filters.image.decode.batches import pixels_of
 from winnow.filters.image.decode.containers import Bytes
 from winnow.filters.image.decode.shrink import fitted, shrink
 from winnow.filters.video.decode.opening import UnwatchableError
-from winnow.filters.video.decode.wanted import Clip
+from winnow.filters.video.decode.signal_requests import Clip
 from winnow.filters.video.stills.frames_operator import NO_FRAMES
 from winnow.pipelines.binding.sources import decode_limits, video_limits
 from winnow.pipelines.media.pictures import OK, Pictures, PictureSource

@@ -26,7 +26,7 @@ from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.tables import read_batches
 from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.identity import fingerprint_of
-from winnow.schemas.records import Basis
+from winnow.schemas.records import FactInputs
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind, layer_of_kind
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Described:
 class KeptClusters:
     """`decisions/clusters/<key>.json`: the clusters of one kind of duplicates."""
 
-    basis: Basis
+    basis: FactInputs
     heads: Heads
     gathered: tuple[Gathered, ...]  # of the largest
 
@@ -163,12 +163,12 @@ class ClusterTasks:
         return read_clusters(self.objects, self.kind, objects, shard.columns, hidden)
 
 
-def clusters_basis(browser: Browser, kind: Kind) -> Basis:
+def clusters_basis(browser: Browser, kind: Kind) -> FactInputs:
     """The rows that are read."""
     return basis_of(browser.store, browser.generation, _layers(browser, kind))
 
 
-def clusters_path(basis: Basis, kind: Kind) -> str:
+def clusters_path(basis: FactInputs, kind: Kind) -> str:
     """The path of what is kept of a kind's clusters; equal paths mean equal records."""
     return layout.clusters(fingerprint_of({"version": VERSION, "kind": kind, "basis": basis.to_json()}))
 
@@ -192,7 +192,7 @@ def _layers(browser: Browser, kind: Kind) -> tuple[str, ...]:
     return (layout.SAMPLES, layer_of_kind(kind), *there)
 
 
-def kept_clusters(basis: Basis, tasks: ClusterTasks, jobs: Jobs) -> KeptClusters:
+def kept_clusters(basis: FactInputs, tasks: ClusterTasks, jobs: Jobs) -> KeptClusters:
     """Run both passes."""
     heads = tasks.counted(tasks.counting(jobs))
     ids = [one.id for one in heads.largest]

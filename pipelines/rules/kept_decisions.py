@@ -24,7 +24,7 @@ from winnow.pipelines.rules.sites import SiteCounts
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.basis import basis_of, find_kept, keep
 from winnow.schemas.identity import Json, fingerprint_of
-from winnow.schemas.records import Basis, Generation
+from winnow.schemas.records import FactInputs, Generation
 
 VERSION = 4
 """The version of everything that turns rows into a record; raise it when the same rows give another one."""
@@ -62,7 +62,7 @@ class OutcomeCounts:
 class KeptDecisions:
     """`decisions/rules/<key>.json`: what rules decide on the rows of a generation."""
 
-    basis: Basis
+    basis: FactInputs
     undecided: Undecided | None  # why rules cannot be decided; then there are no outcomes
     outcomes: OutcomeCounts
     sites: SiteCounts
@@ -93,7 +93,7 @@ class Asked:
         return tuple(sorted(set(read)))
 
     @property
-    def basis(self) -> Basis:
+    def basis(self) -> FactInputs:
         """The rows that are read."""
         return basis_of(self.pinned.store, self.generation, self.layers)
 

@@ -12,12 +12,12 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.integrity.sealed import find_record, put_record
 from winnow.schemas.errors import StoreError
-from winnow.schemas.records import Basis, Generation
+from winnow.schemas.records import FactInputs, Generation
 
 T = TypeVar("T")
 
 
-def basis_of(store: Store, generation: Generation, layers: Iterable[str]) -> Basis:
+def basis_of(store: Store, generation: Generation, layers: Iterable[str]) -> FactInputs:
     """The rows of a generation in these layers."""
     listed = sorted(set(layers))
     held = store.generation_record(generation.number).layers
@@ -26,7 +26,7 @@ def basis_of(store: Store, generation: Generation, layers: Iterable[str]) -> Bas
         layer: {key: held[layer].keys[key].values for key in sorted({*keys.values()} & held[layer].keys.keys())}
         for layer, keys in sources.items()
     }
-    return Basis(reads, sources, tuple(sorted(load_hiding(store.objects).tombstones)))
+    return FactInputs(reads, sources, tuple(sorted(load_hiding(store.objects).tombstones)))
 
 
 def find_kept(objects: ObjectStore, kind: type[T], path: str) -> T | None:

@@ -19,7 +19,7 @@ from winnow.pipelines.store.integrity.damage import DamagedError, of_a_generatio
 from winnow.pipelines.store.integrity.sealed import find_record, unsealed
 from winnow.pipelines.store.publishing import publish_without_former
 from winnow.pipelines.store.together import delete_all
-from winnow.schemas.records import Basis, StoredWeights, WeightKeys
+from winnow.schemas.records import FactInputs, StoredWeights, WeightKeys
 from winnow.schemas.rows.scores import SCORES, TRACES
 from winnow.schemas.typed_json import read_value
 
@@ -166,7 +166,7 @@ def _decisions(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
 def _is_found_in(store: Store, path: str, values: Set[tuple[str, str, str]], forgotten: list[str]) -> bool:
     """Whether a record was found in these values, with nothing else forgotten."""
     try:
-        basis = read_value(Basis, unsealed(store.objects, path, store.objects.read(path)).get("basis"))
+        basis = read_value(FactInputs, unsealed(store.objects, path, store.objects.read(path)).get("basis"))
     except (DamagedError, FileNotFoundError, ValueError):  # ValueError: of another version
         return False
     read = {(layer, key, value) for layer, keys in basis.reads.items() for key, value in keys.items()}

@@ -89,7 +89,7 @@ def _bound(operators: Sequence[Entry]) -> tuple[BoundOperator, ...]:
         needs = None
         if not isinstance(one.operator, TextOperator):
             needs = "the bytes of pictures or videos"
-        elif one.operator.across is not None:
+        elif one.operator.lookup is not None:
             needs = "rows of the whole store"
         elif CAPTIONS in one.operator.reads(one.config):
             needs = "captions"

@@ -11,7 +11,7 @@ from winnow.filters.models.normalisation import one_line
 from winnow.filters.models.training.config import TrainingConfig
 from winnow.filters.models.training.examples import Examples
 from winnow.filters.models.training.metrics import AtThreshold, Evaluation
-from winnow.filters.models.training.quality import Trained
+from winnow.filters.models.training.quality import TrainedModel
 from winnow.filters.models.training.quality import train_quality as train
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.query.training_texts import Losses, Text, names_files, texts_of_files, texts_of_store
@@ -129,7 +129,7 @@ def _in_language(texts: Iterator[Text], model: str | None) -> Iterator[Text]:
         yield text, labels[0][0].removeprefix(_PREFIX) if labels[0] else None
 
 
-def print_trained(trained: Trained, losses: Losses, console: Console) -> None:
+def print_trained(trained: TrainedModel, losses: Losses, console: Console) -> None:
     """Print the counts, the thresholds, and one line per language."""
     lost = Table("Records without text", heads("reason", ("records", COUNT)), sorted(losses.reasons.items()))
     names = ("given", "empty", "repeated", "both_sides", "unbalanced", "training", "held_out")

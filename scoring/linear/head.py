@@ -36,17 +36,17 @@ def initial_head(classes: int, width: int, seed: int) -> Weights:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedParameters:
     """Which of a head's parameters count."""
 
     weight: bool
     bias: bool
 
 
-def counted(parameters: Sequence[str]) -> Counted:
+def counted(parameters: Sequence[str]) -> CountedParameters:
     """The parameters that globs choose; ScoreError if one matches nothing."""
     names = chosen_parameters(NAMES, parameters)
-    return Counted(WEIGHT in names, BIAS in names)
+    return CountedParameters(WEIGHT in names, BIAS in names)
 
 
 class HeadScorer:

@@ -8,7 +8,7 @@ rounding, is its error. Losses are computed in float64 if the model can.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from winnow.scoring.mimic.memory import Portions, whole_batch
+from winnow.scoring.mimic.memory import BatchPortions, whole_batch
 from winnow.scoring.mimic.models import Batch, Model, Parameters, Placement, SampleModel
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ class Difference:
     error: "Tensor"
 
 
-def difference(model: Model, weights: Parameters, unit: Parameters, batch: Batch, portions: Portions) -> Difference:
+def difference(
+    model: Model, weights: Parameters, unit: Parameters, batch: Batch, portions: BatchPortions
+) -> Difference:
     """The derivative of losses along the unit direction, by differences.
 
     Args:
@@ -48,7 +50,7 @@ def difference(model: Model, weights: Parameters, unit: Parameters, batch: Batch
     return _ridders(model, weights, unit, batch, portions)
 
 
-def _ridders(model: Model, weights: Parameters, unit: Parameters, batch: Batch, portions: Portions) -> Difference:
+def _ridders(model: Model, weights: Parameters, unit: Parameters, batch: Batch, portions: BatchPortions) -> Difference:
     import torch
 
     precision = str(next(iter(unit.values())).dtype).removeprefix("torch.")
@@ -82,7 +84,7 @@ def _moved(weights: Parameters, unit: Parameters, step: float) -> Parameters:
     return {**weights, **{name: torch.add(weights[name], one, alpha=step) for name, one in unit.items()}}
 
 
-def _losses(model: Model, weights: Parameters, batch: Batch, portions: Portions) -> "Tensor":
+def _losses(model: Model, weights: Parameters, batch: Batch, portions: BatchPortions) -> "Tensor":
     """In float64 from here on."""
     import torch
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 import numpy as np
 
 from winnow.schemas.errors import ScoreError
+from winnow.scoring.mimic.determinism import deterministic, need_torch
 from winnow.scoring.mimic.differences import difference
 from winnow.scoring.mimic.direction import Direction
 from winnow.scoring.mimic.gradients import gradient_norms
-from winnow.scoring.mimic.memory import Portions, whole_batch
+from winnow.scoring.mimic.memory import BatchPortions, whole_batch
 from winnow.scoring.mimic.models import Batch, BatchModel, Model, Parameters, Placement, Precision, SampleModel
-from winnow.scoring.mimic.pinned import need_torch, pinned
 from winnow.scoring.mimic.rules import forward_rules
 from winnow.scoring.protocol import Floats, Weights
 
@@ -80,7 +80,7 @@ class MimicScorer:
         place = settings.placement
         self.weights = place.weights(at)
         self.unit = place.weights(towards.unit)
-        self._portions, self._gradient_portions = (Portions(settings.max_bytes) for _ in range(2))
+        self._portions, self._gradient_portions = (BatchPortions(settings.max_bytes) for _ in range(2))
         self._means: Means = settings.means or "forward"
         self._companions: list[Any] = []  # the embeddings of the model's companions, and their derivatives
 
@@ -91,14 +91,14 @@ class MimicScorer:
             ScoreError: The model has no forward derivative but only that was requested, or a single sample does not fit
                 into memory.
         """
-        with pinned(self.settings.threads):
+        with deterministic(self.settings.threads):
             batch = self.settings.placement.batch(batch)
             said = self._forward_or_differences(batch)
             return _cosine(said, self._norms(batch)) if self.settings.cosine else said
 
     def gradient_norms(self, batch: Batch) -> Floats:
         """The norm of each sample's gradient over the chosen parameters."""
-        with pinned(self.settings.threads):
+        with deterministic(self.settings.threads):
             return self._norms(self.settings.placement.batch(batch))
 
     def _norms(self, batch: Batch) -> Floats:

@@ -7,7 +7,7 @@ samples are processed at a time as the memory budget allows.
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from winnow.scoring.mimic.memory import Portions, is_out_of_memory, whole_batch
+from winnow.scoring.mimic.memory import BatchPortions, is_out_of_memory, whole_batch
 from winnow.scoring.mimic.models import Batch, BatchModel, Model, Parameters, SampleModel
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ Gradients: TypeAlias = "dict[str, Tensor]"
 
 
 def gradient_norms(
-    model: Model, weights: Parameters, names: Sequence[str], batch: Batch, portions: Portions
+    model: Model, weights: Parameters, names: Sequence[str], batch: Batch, portions: BatchPortions
 ) -> "Tensor":
     """The norm of each sample's gradient over the named parameters, in float64."""
     import torch
@@ -30,7 +30,9 @@ def gradient_norms(
     return over_gradients(model, weights, names, batch, portions, norms)
 
 
-def gradient_slopes(model: Model, weights: Parameters, unit: Parameters, batch: Batch, portions: Portions) -> "Tensor":
+def gradient_slopes(
+    model: Model, weights: Parameters, unit: Parameters, batch: Batch, portions: BatchPortions
+) -> "Tensor":
     """The inner product of each sample's gradient with a direction, computed from full gradients."""
     import torch
 
@@ -46,7 +48,7 @@ def over_gradients(
     weights: Parameters,
     names: Sequence[str],
     batch: Batch,
-    portions: Portions,
+    portions: BatchPortions,
     call: "Callable[[Gradients], Tensor]",
 ) -> "Tensor":
     """Apply a function to samples' gradients, in order, with few gradients in memory at a time.

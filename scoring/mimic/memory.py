@@ -44,7 +44,7 @@ def sample_bytes(call: Callable[[], object]) -> int:
     from torch.utils._python_dispatch import TorchDispatchMode  # type: ignore[import-not-found, unused-ignore]
     from torch.utils._pytree import tree_leaves  # type: ignore[import-not-found, unused-ignore]
 
-    class Watched(TorchDispatchMode):  # type: ignore[misc, unused-ignore]
+    class WatchedMemory(TorchDispatchMode):  # type: ignore[misc, unused-ignore]
         def __init__(self) -> None:
             super().__init__()
             self.held: dict[int, tuple[Any, int]] = {}
@@ -62,13 +62,13 @@ def sample_bytes(call: Callable[[], object]) -> int:
             self.most = max(self.most, sum(size for _, size in self.held.values()))
             return made
 
-    watched = Watched()
+    watched = WatchedMemory()
     with watched:
         call()
     return watched.most
 
 
-class Portions:
+class BatchPortions:
     """Splits batches by a budget of bytes; the split depends only on shapes, until memory runs out."""
 
     def __init__(self, max_bytes: int) -> None:

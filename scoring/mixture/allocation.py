@@ -16,11 +16,11 @@ from winnow.schemas.errors import RecipeError
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.mixture import OF_LAW
 from winnow.schemas.recipe.mix import MAX_EPOCHS, FamilyLevel, StageConfig, Unit
-from winnow.scoring.mixture.by_law import ByLaw, fallback, foreign_families, no_common_families, probes
 from winnow.scoring.mixture.cells import NOT_SAID, Absent, Cell, Node, cell_tree, leaves, listed
 from winnow.scoring.mixture.filling import EXACT
+from winnow.scoring.mixture.law_shares import LawShares, fallback, foreign_families, no_common_families, probes
 from winnow.scoring.mixture.levels import Level, amounts_at, by_method, ordered, spread, weighted_tree
-from winnow.scoring.mixture.narrowing import narrowed, of_stage, refused
+from winnow.scoring.mixture.usable_cells import narrowed, of_stage, refused
 
 __all__ = ["Allocation", "Cell", "allocate"]
 
@@ -90,11 +90,11 @@ def allocate(
         budget = root.capacity
     if budget > root.capacity:
         raise _too_large(budget, root, max_epochs, stage, unit, lambda epochs: build_tree(epochs)[0].capacity)
-    by_law: ByLaw | None = None
+    by_law: LawShares | None = None
     if families.law is not None:
         by_law = _by_law(law, families, cells, root, levels[of_families], of_families, stage, budget)
         for within in (False, True):
-            by_law.settle(list(amounts_at(of_families, root, levels, budget, within=within)), within=within)
+            by_law.share_all(list(amounts_at(of_families, root, levels, budget, within=within)), within=within)
         levels = tuple(by_law if place == of_families else level for place, level in enumerate(levels))
     asked, target = [0] * len(cells), [0] * len(cells)
     spread(root, levels, budget, asked, within=False)
@@ -141,14 +141,14 @@ def _by_law(
     depth: int,
     stage: StageConfig,
     budget: int,
-) -> ByLaw:
+) -> LawShares:
     if law is None:
         raise ValueError(f"the law {families.law} is not given")
     names = _names(root, depth)
     if not set(names) & set(law.names):
         codes = {cells[number].stratum.language for number in root.cells}
         raise refused(stage, "mix.families.law", no_common_families(law, families, names, codes))
-    return ByLaw(law, families, fallback_level, budget, f"{stage.place}: mix.families.law: {of_stage(stage)}")
+    return LawShares(law, families, fallback_level, budget, f"{stage.place}: mix.families.law: {of_stage(stage)}")
 
 
 def _names(root: Node, depth: int) -> list[str]:
@@ -203,7 +203,7 @@ def _unimax(stage: StageConfig) -> list[float]:
 
 
 def _of_law(
-    by_law: ByLaw, cells: Sequence[Cell], numbers: Sequence[int], target: Sequence[int], unit: Unit, recipe: str
+    by_law: LawShares, cells: Sequence[Cell], numbers: Sequence[int], target: Sequence[int], unit: Unit, recipe: str
 ) -> list[str]:
     """Notes on families without an exponent, and the law's warnings."""
     notes = []

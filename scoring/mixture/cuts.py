@@ -6,7 +6,7 @@ stays open for the next pass. Once all rows of open ranges fit, they are collect
 read once, 10 billion rows two or three times.
 
 Sums are exact, and depend neither on the order of rows nor on how they are split into parts. So a pass may be divided:
-each reader gets the `Openings` of a `CutSearch` and returns what it has `Seen`, which merges.
+each reader gets the `OpenRanges` of a `CutSearch` and returns what it has `SeenRows`, which merges.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -84,7 +84,7 @@ def find_cuts(
     if len(wanted):
         search = CutSearch(groups[wanted], asked[wanted], room)
         while not search.done:
-            seen = Seen(search.openings)
+            seen = SeenRows(search.openings)
             for part in parts():
                 seen.add(part)
             search.narrow(seen)
@@ -104,7 +104,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class PassDivision:
     """How a pass divided the open ranges."""
 
     shift: int
@@ -117,11 +117,11 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Openings:
+class OpenRanges:
     """Where the cuts still may be, and how the next pass counts these ranges: all that a reader of rows needs."""
 
     slot_of_group: Integers  # the first range of each group, or closed; the last one is of all higher groups
-    levels: tuple[Level, ...]
+    levels: tuple[PassDivision, ...]
     ranges: int
     depth: int  # known bits of keys
     bits: int  # of the bins of the next pass
@@ -136,10 +136,10 @@ class Openings:
         return found
 
 
-class Seen:
+class SeenRows:
     """The rows in open ranges that a pass has seen: themselves while they fit, else their histogram."""
 
-    def __init__(self, openings: Openings) -> None:
+    def __init__(self, openings: OpenRanges) -> None:
         self.openings = openings
         self.rows = 0
         self.weight = 0.0  # of all rows, in open ranges or not
@@ -153,7 +153,7 @@ class Seen:
         self._weigh(float(part.weight.sum(dtype=np.float64)))
         self._gather([self.openings.open(part)])
 
-    def absorb(self, other: "Seen") -> None:
+    def absorb(self, other: "SeenRows") -> None:
         """Add what another reader has seen in the same pass."""
         self._weigh(other.weight)
         self._gather(other.gathered)
@@ -198,7 +198,7 @@ class CutSearch:
         there, self._slot = np.unique(groups, return_inverse=True)
         self._slot_of_group = np.full(int(there[-1]) + 2, _CLOSED, np.int64)
         self._slot_of_group[there] = np.arange(len(there))
-        self._levels: list[Level] = []
+        self._levels: list[PassDivision] = []
         self._depth = 0  # known bits of keys
         self._expected: int | None = None  # rows of open ranges
         # Of each range: the keys' known bits, and the group's weight and rows before it.
@@ -210,17 +210,17 @@ class CutSearch:
         self.done = False
 
     @property
-    def openings(self) -> Openings:
+    def openings(self) -> OpenRanges:
         """What the next pass reads."""
         bits = self._bits(self._room)
-        return Openings(self._slot_of_group, tuple(self._levels), len(self._prefix), self._depth, bits, self._room)
+        return OpenRanges(self._slot_of_group, tuple(self._levels), len(self._prefix), self._depth, bits, self._room)
 
     def cuts(self) -> list[Cut]:
         """One cut per target; a group without rows gives nothing."""
         columns = zip(*(of.tolist() for of in (self._key, self._taken, self._rows, self._last)), strict=True)
         return [Cut(*cut) if cut[2] else NOTHING for cut in columns]
 
-    def narrow(self, seen: Seen) -> None:
+    def narrow(self, seen: SeenRows) -> None:
         """End a pass over all rows: find all cuts if the rows of open ranges fit, else narrow the ranges."""
         if self._expected not in (None, seen.rows):
             raise ValueError(
@@ -300,7 +300,7 @@ class CutSearch:
         slots = np.full(len(weight), _CLOSED, np.int32)
         slots[there] = np.arange(len(there))
         # A group without rows stays in its first bin, which is empty.
-        self._levels.append(Level(int(shift), histogram.bits, slots))
+        self._levels.append(PassDivision(int(shift), histogram.bits, slots))
         self._expected = int(histogram.rows[there].sum())
         self._weight_before = weight[there] - histogram.weights[there]
         self._rows_before = row[there] - histogram.rows[there]

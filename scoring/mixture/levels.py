@@ -93,7 +93,7 @@ class UniMax(Proportional):
 
 
 @dataclass(frozen=True)
-class Named(Proportional):
+class NamedShares(Proportional):
     """By the recipe's shares; in proportion if it names none of the children."""
 
     shares: Mapping[str, float]
@@ -106,7 +106,7 @@ class Named(Proportional):
 
 
 @dataclass(frozen=True)
-class Banded(Proportional):
+class BandShares(Proportional):
     """By the bands of a column."""
 
     level: BandLevel
@@ -122,7 +122,7 @@ class Banded(Proportional):
 
 def by_shares(shares: Shares | None) -> Level:
     """A level with shares, or without settings."""
-    return Proportional() if shares is None else Named(shares.by_name)
+    return Proportional() if shares is None else NamedShares(shares.by_name)
 
 
 def by_method(level: FamilyLevel | LanguageLevel) -> Level:
@@ -155,7 +155,7 @@ def ordered(
         free = [level for level, own in zip(outer, written, strict=True) if not own]
         outer = [level for level, own in zip(outer, written, strict=True) if own]
     languages = Proportional() if stage.languages is None else by_method(stage.languages)
-    bands = Proportional() if stage.bands is None else Banded(stage.bands, cells)
+    bands = Proportional() if stage.bands is None else BandShares(stage.bands, cells)
     inner: list[tuple[Key, Level]] = [
         (lambda stratum: stratum.family, families),
         *free,

@@ -41,7 +41,7 @@ _EPSILON = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class RunResult:
     """The results of a finished run."""
 
     version: int
@@ -124,7 +124,7 @@ class Training:
                 total += float(mean_loss(self.parameters, self.run.shape, part)) * len(part)
         return total / len(windows)
 
-    def measured(self, name: str) -> Measured:
+    def measured(self, name: str) -> RunResult:
         """The results of the finished run."""
         import torch
 
@@ -133,7 +133,7 @@ class Training:
             family: round(int(drawn) / windows_of(self._streams[family].train, context), 4)
             for (family, _), drawn in zip(self.run.shares, self._windows.drawn, strict=True)
         }
-        return Measured(
+        return RunResult(
             version=VERSION,
             run=name,
             n=counted_parameters(self.parameters),
@@ -250,7 +250,7 @@ def restore_checkpoint(training: Training, raw: bytes) -> bool:
     return True
 
 
-def runs_csv(measured: Iterable[Measured], units: Mapping[str, str] = UNITS) -> str:
+def runs_csv(measured: Iterable[RunResult], units: Mapping[str, str] = UNITS) -> str:
     """One row per run and family, in the order of runs, without diverged runs."""
     written = io.StringIO(newline="")
     for name, unit in units.items():

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from winnow.scoring.scaling_law.fitting import FitConfig, LawFit, fit_law
     from winnow.scoring.scaling_law.law_of_fit import law_of
-    from winnow.scoring.scaling_law.mixing import Question, Ratios, Sensitivity, family_ratios, sensitivity
+    from winnow.scoring.scaling_law.mixing import RatioObjective, Ratios, Sensitivity, family_ratios, sensitivity
     from winnow.scoring.scaling_law.runs import RunTable, runs_from_columns, runs_from_csv
 
 __all__ = [
     "FitConfig",
     "LawFit",
-    "Question",
+    "RatioObjective",
     "Ratios",
     "RunTable",
     "Sensitivity",
@@ -30,7 +30,7 @@ __all__ = [
 _MODULES = {
     "fitting": ("FitConfig", "LawFit", "fit_law"),
     "law_of_fit": ("law_of",),
-    "mixing": ("Question", "Ratios", "Sensitivity", "family_ratios", "sensitivity"),
+    "mixing": ("RatioObjective", "Ratios", "Sensitivity", "family_ratios", "sensitivity"),
     "runs": ("RunTable", "runs_from_columns", "runs_from_csv"),
 }
 

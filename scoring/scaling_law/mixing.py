@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.problems import shown
-from winnow.scoring.scaling_law.across import shares_across_sources
+from winnow.scoring.scaling_law.fixed_sources import shares_across_sources
 from winnow.scoring.scaling_law.predicting import distances, drawn_exponents, drawn_scales, exponents, scales
 from winnow.scoring.scaling_law.ratios import objective, optimal_shares, optimal_shares_with_repeats
 from winnow.scoring.scaling_law.repeats import R_STAR, effective_tokens
@@ -29,7 +29,7 @@ Weights: TypeAlias = Weighting | Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class RatioObjective:
     """The objective and its constraints."""
 
     weights: Weights = "normalised"
@@ -69,7 +69,7 @@ class Sensitivity:
     regret: float  # the excess loss of the original shares in that case
 
 
-def family_ratios(law: ScalingLaw, question: Question) -> Ratios:
+def family_ratios(law: ScalingLaw, question: RatioObjective) -> Ratios:
     """The shares of least weighted loss, their intervals and warnings.
 
     Raises:
@@ -109,7 +109,7 @@ def family_ratios(law: ScalingLaw, question: Question) -> Ratios:
 
 
 def ratios_across_sources(
-    law: ScalingLaw, question: Question, rooms: Floats, most: Floats, unique: Floats | None
+    law: ScalingLaw, question: RatioObjective, rooms: Floats, most: Floats, unique: Floats | None
 ) -> tuple[Floats, tuple[str, ...]]:
     """What each source gives of each family (sources × families), and warnings about the families' whole shares.
 
@@ -128,7 +128,7 @@ def ratios_across_sources(
     return shares, distances(law, question.n, question.d, shares.sum(axis=0))
 
 
-def sensitivity(law: ScalingLaw, question: Question) -> tuple[Sensitivity, ...]:
+def sensitivity(law: ScalingLaw, question: RatioObjective) -> tuple[Sensitivity, ...]:
     """Two results per family: its exponent at the low and at the high end of its interval."""
     k, gammas = _problem(law, question)
     own = _solved(law, question, k, gammas)
@@ -174,7 +174,7 @@ def weights_of(families: Sequence[str], weights: Mapping[str, float]) -> Floats:
     return np.array([weights[name] for name in families])
 
 
-def _problem(law: ScalingLaw, question: Question) -> tuple[Floats, Floats]:
+def _problem(law: ScalingLaw, question: RatioObjective) -> tuple[Floats, Floats]:
     gammas = exponents(law)
     if question.weights == "normalised":
         return np.ones(len(gammas)), gammas
@@ -182,7 +182,7 @@ def _problem(law: ScalingLaw, question: Question) -> tuple[Floats, Floats]:
     return _weights(law, question) * scales(law, n, d), gammas
 
 
-def _drawn_problem(law: ScalingLaw, question: Question) -> tuple[Floats, Floats]:
+def _drawn_problem(law: ScalingLaw, question: RatioObjective) -> tuple[Floats, Floats]:
     gammas = drawn_exponents(law)
     if question.weights == "normalised" or not len(gammas):
         return np.ones(gammas.shape), gammas
@@ -190,7 +190,7 @@ def _drawn_problem(law: ScalingLaw, question: Question) -> tuple[Floats, Floats]
     return _weights(law, question) * drawn_scales(law, n, d), gammas
 
 
-def _weights(law: ScalingLaw, question: Question) -> Floats:
+def _weights(law: ScalingLaw, question: RatioObjective) -> Floats:
     if isinstance(question.weights, str):
         if question.weights not in WEIGHTINGS:
             raise WinnowError(f"weights {shown(question.weights)}: expected {' or '.join(WEIGHTINGS)}, or numbers")
@@ -198,13 +198,13 @@ def _weights(law: ScalingLaw, question: Question) -> Floats:
     return weights_of(law.names, question.weights)
 
 
-def _sizes(question: Question) -> tuple[float, float]:
+def _sizes(question: RatioObjective) -> tuple[float, float]:
     if question.n is None or question.d is None:
         raise WinnowError("N and D are required, as only ratios with normalised weights do not depend on them")
     return question.n, question.d
 
 
-def _solved(law: ScalingLaw, question: Question, k: Floats, gammas: Floats) -> Floats:
+def _solved(law: ScalingLaw, question: RatioObjective, k: Floats, gammas: Floats) -> Floats:
     caps = None if question.caps is None else _of_each(law, question.caps, "cap")
     if question.unique is None:
         return optimal_shares(k, gammas, question.total, caps)
@@ -212,7 +212,7 @@ def _solved(law: ScalingLaw, question: Question, k: Floats, gammas: Floats) -> F
     return optimal_shares_with_repeats(k, gammas, unique, question.total, caps, question.r_star)
 
 
-def _worth(law: ScalingLaw, question: Question, shares: Floats) -> Floats:
+def _worth(law: ScalingLaw, question: RatioObjective, shares: Floats) -> Floats:
     """The effective shares."""
     if question.unique is None:
         return shares

@@ -30,7 +30,7 @@ TABLE_4_OPTIMISED: Final = 5.895
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
+class DerivedNumber:
     """A number that follows from published ones by the law."""
 
     what: str
@@ -48,22 +48,22 @@ def mean_gamma_of_table_4() -> float:
     return float(-np.log(TABLE_4_UNIFORM / len(FAMILIES)) / np.log(UNIFORM_SHARE))
 
 
-def derived() -> tuple[Derived, ...]:
+def derived() -> tuple[DerivedNumber, ...]:
     """Numbers that the law derives from the published ones; none is printed in the paper."""
     gammas = gammas_of_table_6()
     ones = np.ones(len(gammas))
     shares = optimal_shares(ones, gammas)
     uniform = float(objective(ones, gammas, np.full(len(gammas), UNIFORM_SHARE)))
     best = float(objective(ones, gammas, shares))
-    found = [Derived(f"gamma of cell {place + 1} of table 6", float(gamma)) for place, gamma in enumerate(gammas)]
-    found += [Derived(f"optimal share of cell {place + 1}", float(share)) for place, share in enumerate(shares)]
+    found = [DerivedNumber(f"gamma of cell {place + 1} of table 6", float(gamma)) for place, gamma in enumerate(gammas)]
+    found += [DerivedNumber(f"optimal share of cell {place + 1}", float(share)) for place, share in enumerate(shares)]
     found += [
-        Derived("table 6: sum of the five cells", uniform),
-        Derived("table 6: printed total less the sum of its cells", TABLE_6_TOTAL - sum(TABLE_6_NORMALISED)),
-        Derived("table 6: total at the optimum", best),
-        Derived("table 6: gain of the optimum over equal shares", uniform - best),
-        Derived("table 4: gain of optimised over equal shares", TABLE_4_UNIFORM - TABLE_4_OPTIMISED),
-        Derived("table 4: gamma that all families would share", mean_gamma_of_table_4()),
+        DerivedNumber("table 6: sum of the five cells", uniform),
+        DerivedNumber("table 6: printed total less the sum of its cells", TABLE_6_TOTAL - sum(TABLE_6_NORMALISED)),
+        DerivedNumber("table 6: total at the optimum", best),
+        DerivedNumber("table 6: gain of the optimum over equal shares", uniform - best),
+        DerivedNumber("table 4: gain of optimised over equal shares", TABLE_4_UNIFORM - TABLE_4_OPTIMISED),
+        DerivedNumber("table 4: gamma that all families would share", mean_gamma_of_table_4()),
     ]
     return tuple(found)
 

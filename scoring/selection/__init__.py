@@ -8,7 +8,7 @@ from winnow.scoring.selection.binarise import BinariseRule, Votes, binarise
 from winnow.scoring.selection.describe import Extremes, Summary, bars, extremes, summary
 from winnow.scoring.selection.histograms import ScoreHistogram
 from winnow.scoring.selection.in_batch import batches_of
-from winnow.scoring.selection.label_model import Aggregation, Kept, LabelModel, aggregate
+from winnow.scoring.selection.label_model import Aggregation, KeepProbabilities, LabelModel, aggregate
 from winnow.scoring.selection.overlap import Overlap, overlap
 from winnow.scoring.selection.quality import KEEP_AT, Quality, estimate_quality, kept_share, pearson, retained
 from winnow.scoring.selection.ranks import Ids, ranked
@@ -19,7 +19,7 @@ __all__ = [
     "BinariseRule",
     "Extremes",
     "Ids",
-    "Kept",
+    "KeepProbabilities",
     "LabelModel",
     "Overlap",
     "Quality",

@@ -80,14 +80,16 @@ class PatternFit:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeepProbabilities:
     """The keep probabilities."""
 
     probability: Floats  # per row; NaN if all checkpoints abstain
     fit: PatternFit
 
 
-def aggregate(votes: NDArray[np.int8], how: Aggregation = "label_model", *, constrained: bool = True) -> Kept:
+def aggregate(
+    votes: NDArray[np.int8], how: Aggregation = "label_model", *, constrained: bool = True
+) -> KeepProbabilities:
     """The probability that each row should be kept.
 
     Args:
@@ -105,7 +107,7 @@ def aggregate(votes: NDArray[np.int8], how: Aggregation = "label_model", *, cons
         raise ValueError("votes are 1, 0 or -1")
     patterns, row = patterns_of(votes)
     fit = fit_patterns(patterns, how, constrained=constrained)
-    return Kept(fit.probability[row], fit)
+    return KeepProbabilities(fit.probability[row], fit)
 
 
 def patterns_of(votes: NDArray[np.int8], counts: Integers | None = None) -> tuple[Patterns, Integers]:

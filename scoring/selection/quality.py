@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.scoring.selection.binarise import Step
-from winnow.scoring.selection.label_model import Kept, PatternFit
+from winnow.scoring.selection.label_model import KeepProbabilities, PatternFit
 
 Method: TypeAlias = Literal["clusters", "overlap", "kept"]
 """How the share was estimated: by the clusters of scores, with an interval; or it is what is kept, because clusters
@@ -47,7 +47,7 @@ NO_QUALITY: Final = Quality(math.nan, 0.0, 1.0, 0, "kept", math.nan)
 """The estimate over no rows."""
 
 
-def retained(kept: Kept, at: float = KEEP_AT) -> NDArray[np.int8]:
+def retained(kept: KeepProbabilities, at: float = KEEP_AT) -> NDArray[np.int8]:
     """Each row as a vote: 1 kept, 0 dropped, -1 if all abstained."""
     return np.where(np.isnan(kept.probability), -1, kept.probability >= at).astype(np.int8)
 

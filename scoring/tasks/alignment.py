@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.recipe.checks import Between
-from winnow.scoring.mimic.memory import Portions
+from winnow.scoring.mimic.memory import BatchPortions
 from winnow.scoring.mimic.models import Batch, BatchModel
 from winnow.scoring.protocol import IMAGE, TEXT, Encoded, Files, Floats, TaskKind, Weights
 from winnow.scoring.tasks.pairs import Pairs, PairsConfig, pair_network
@@ -27,7 +27,7 @@ from winnow.scoring.torch_models.files import read_safetensors
 from winnow.scoring.torch_models.identity import function_identity
 from winnow.scoring.torch_models.networks import Network
 from winnow.scoring.torch_models.packages import versions
-from winnow.scoring.torch_models.running import Running, exclusive_torch
+from winnow.scoring.torch_models.runtime import TorchRuntime, exclusive_torch
 from winnow.scoring.torch_models.tokens import BYTES, Tokenizer, tokenizer_of
 from winnow.scoring.torch_models.weights import check_weights
 
@@ -58,7 +58,7 @@ class AlignmentConfig:
     max_tokens: Annotated[int, Between(2, 65_536)] = 77  # CLIP's, with `start` and `end`
     longer: Literal["cut", "refuse"] = "cut"  # as CLIP's implementations do on request
     max_bytes: Annotated[int, Between(1, 1 << 26)] = 65_536  # as text.safety_model: read of each text
-    running: Running = field(default_factory=Running)  # where it computes
+    running: TorchRuntime = field(default_factory=TorchRuntime)  # where it computes
 
 
 _OF_THE_USERS: Final = ("weights", "tokenizer", "start", "end", "size", "mean", "deviation", "max_tokens")
@@ -77,7 +77,7 @@ class Alignment:
         self._pairs, self._fills = pairs, fills
         running = pairs.running
         self._weights = running.placement.weights({name: weights[name] for name in pairs.network.shapes})
-        self._portions = Portions(running.memory_bytes)
+        self._portions = BatchPortions(running.memory_bytes)
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from winnow.scoring.torch_models.identity import function_identity
 from winnow.scoring.torch_models.networks import Network, network_of, output_shape
 from winnow.scoring.torch_models.packages import versions
 from winnow.scoring.torch_models.pictures import squares_of
-from winnow.scoring.torch_models.running import Running, at_least_float32, kind_of
+from winnow.scoring.torch_models.runtime import TorchRuntime, at_least_float32, kind_of
 from winnow.scoring.torch_models.vision import convolutions, no_image, normalised, patches
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class ImageClassifierConfig:
     patch: Annotated[int, Between(1, 512)] = 16  # the paper's ViT-B/16: pixels per side, of `patches`
     mean: Annotated[float, Between(-1e6, 1e6)] = 0.5  # the paper's: subtracted from each colour of 0 to 1
     deviation: Annotated[float, Between(1e-6, 1e6)] = 0.5  # the paper's: divisor after subtracting the mean
-    running: Running = field(default_factory=Running)  # where it computes
+    running: TorchRuntime = field(default_factory=TorchRuntime)  # where it computes
 
 
 class ImageClassifier(TorchTask):

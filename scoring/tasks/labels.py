@@ -14,7 +14,7 @@ from winnow.schemas.errors import ScoreError
 from winnow.scoring.protocol import NO_LABEL, OK, UNKNOWN_LABEL
 
 
-class Labelled(Protocol):
+class LabelSettings(Protocol):
     """A task's settings for labels."""
 
     @property
@@ -39,7 +39,9 @@ def shown_label(label: bool | int | str) -> str:
     return str(label).lower() if isinstance(label, bool) else str(label)
 
 
-def numbered_labels(column: pa.Array, config: Labelled, task: str) -> tuple[NDArray[np.int64], NDArray[np.object_]]:
+def numbered_labels(
+    column: pa.Array, config: LabelSettings, task: str
+) -> tuple[NDArray[np.int64], NDArray[np.object_]]:
     """The number of each row's label, or -1 with a status that says why.
 
     Raises:
@@ -66,7 +68,7 @@ def numbered_labels(column: pa.Array, config: Labelled, task: str) -> tuple[NDAr
     return np.asarray(numbers.fill_null(-1)).astype(np.int64), reasons
 
 
-def label_problems(config: Labelled) -> list[str]:
+def label_problems(config: LabelSettings) -> list[str]:
     """The problems of the settings; empty if they are valid."""
     names = [shown_label(label) for label in config.labels]
     problems = {

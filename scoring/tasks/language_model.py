@@ -23,7 +23,7 @@ from winnow.scoring.torch_models.examples import Examples, Indices, Ragged
 from winnow.scoring.torch_models.identity import function_identity
 from winnow.scoring.torch_models.networks import Network, network_of, output_shape, require_causal
 from winnow.scoring.torch_models.packages import versions
-from winnow.scoring.torch_models.running import Running, at_least_float32
+from winnow.scoring.torch_models.runtime import TorchRuntime, at_least_float32
 from winnow.scoring.torch_models.tokens import (
     BYTES,
     Tokenizer,
@@ -55,7 +55,7 @@ class LanguageModelConfig:
     max_tokens: Annotated[int, Between(1, 1 << 20)] = 512  # winnow's: what a small model learns from
     longer: Literal["cut", "refuse"] = "cut"  # winnow's: the beginning of a long text is scored
     max_bytes: Annotated[int, Between(1, 1 << 26)] = 65_536  # as text.safety_model: read of each text
-    running: Running = field(default_factory=Running)  # where it computes
+    running: TorchRuntime = field(default_factory=TorchRuntime)  # where it computes
 
 
 class LanguageModel(TorchTask):

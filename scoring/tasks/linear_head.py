@@ -40,7 +40,7 @@ from winnow.scoring.protocol import (
 from winnow.scoring.tasks.labels import is_text, label_problems, member_of, numbered_labels, shown_label
 from winnow.scoring.torch_models.frozen import KINDS, Encoder, Limits, encoder
 from winnow.scoring.torch_models.packages import versions
-from winnow.scoring.torch_models.running import Running
+from winnow.scoring.torch_models.runtime import TorchRuntime
 
 NAME = "linear_head"
 
@@ -72,7 +72,7 @@ class LinearHeadConfig:
     characters: tuple[int, ...] = (3, 4)  # hashed: the shortest and the longest sequence
     max_bytes: int = 4096  # hashed, minilm: read from each text's beginning
     longer: Literal["cut", "refuse"] = "cut"  # minilm: a text of more than 256 tokens, or more than max_bytes
-    running: Running = field(default_factory=Running)  # minilm, efficientnet: where they compute
+    running: TorchRuntime = field(default_factory=TorchRuntime)  # minilm, efficientnet: where they compute
 
 
 @dataclass(frozen=True, slots=True)

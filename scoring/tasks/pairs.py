@@ -45,7 +45,7 @@ from winnow.scoring.torch_models.networks import Network, network_of, output_sha
 from winnow.scoring.torch_models.packages import versions
 from winnow.scoring.torch_models.pair_towers import IMAGE_TOWER, SCALE, TEXT_TOWER, towers
 from winnow.scoring.torch_models.pictures import require_room, squares_of
-from winnow.scoring.torch_models.running import Running, at_least_float32, exclusive_torch, kind_of
+from winnow.scoring.torch_models.runtime import TorchRuntime, at_least_float32, exclusive_torch, kind_of
 from winnow.scoring.torch_models.tokens import (
     BYTES,
     Tokenizer,
@@ -87,7 +87,7 @@ class PairsConfig:
     max_bytes: Annotated[int, Between(1, 1 << 26)] = 65_536  # as text.safety_model: read of each text
     batch: Annotated[int, Between(_LEAST, 1 << 20)] = 256  # winnow's: the paper's 4096 asks for many devices
     temperature: Annotated[float, Between(1e-4, 1e4)] = 0.07  # CLIP's at first; where there is no `logit_scale`
-    running: Running = field(default_factory=Running)  # where it computes
+    running: TorchRuntime = field(default_factory=TorchRuntime)  # where it computes
 
 
 class Pairs(TorchTask):
@@ -340,7 +340,7 @@ def _load(config: PairsConfig, files: Files) -> Pairs:
 def _check_batch(config: PairsConfig) -> None:
     """Raise ScoreError if the similarities of a batch exceed its memory budget."""
     require_room(NAME, config.size, config.batch, config.running.memory_bytes)
-    wide, budget = config.running.held.itemsize, config.running.memory_bytes
+    wide, budget = config.running.stored_dtype.itemsize, config.running.memory_bytes
     if config.batch**2 * wide > budget:
         raise ScoreError(
             f"{NAME}: `batch`: the similarities of {config.batch:,} pairs take {config.batch**2 * wide:,} bytes, more "

@@ -12,7 +12,7 @@ from winnow.schemas.errors import ScoreError
 from winnow.scoring.linear.schedule import schedule_of
 from winnow.scoring.mimic.direction import chosen_parameters, direction
 from winnow.scoring.mimic.exact import BatchScores, MimicScorer, MimicSettings
-from winnow.scoring.mimic.memory import Portions, whole_batch
+from winnow.scoring.mimic.memory import BatchPortions, whole_batch
 from winnow.scoring.mimic.models import Batch, Model, SampleModel
 from winnow.scoring.protocol import (
     Checkpoint,
@@ -26,9 +26,9 @@ from winnow.scoring.protocol import (
 )
 from winnow.scoring.torch_models.examples import Examples, Indices, joined
 from winnow.scoring.torch_models.networks import Network, Parameters
-from winnow.scoring.torch_models.running import Running, exclusive_torch
+from winnow.scoring.torch_models.runtime import TorchRuntime, exclusive_torch
 from winnow.scoring.torch_models.training import Training, train
-from winnow.scoring.torch_models.weights import arrays_of, check_weights, held
+from winnow.scoring.torch_models.weights import arrays_of, as_stored, check_weights
 
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
@@ -54,9 +54,9 @@ class TorchTask(ABC):
 
     name: ClassVar[str]
 
-    def __init__(self, network: Network, running: Running, model: Model) -> None:
+    def __init__(self, network: Network, running: TorchRuntime, model: Model) -> None:
         self.network, self.running, self.model = network, running, model
-        self._portions = Portions(running.memory_bytes)
+        self._portions = BatchPortions(running.memory_bytes)
 
     @property
     @abstractmethod
@@ -90,7 +90,7 @@ class TorchTask(ABC):
 
     def initial(self, seed: int) -> Weights:
         """Untrained weights."""
-        return held(arrays_of(self.network.initial(seed)), self.running)
+        return as_stored(arrays_of(self.network.initial(seed)), self.running)
 
     def check(self, weights: Weights, where: str) -> None:
         """Raise ScoreError if weights are not of this network, or not finite."""
@@ -107,7 +107,9 @@ class TorchTask(ABC):
         """A scorer at given weights in the direction of others; see `Task`."""
         self.check(at, "the weights that are scored at")
         self.check(reference, "the reference")
-        start, goal = (held({name: one[name] for name in self.network.shapes}, self.running) for one in (at, reference))
+        start, goal = (
+            as_stored({name: one[name] for name in self.network.shapes}, self.running) for one in (at, reference)
+        )
         towards = direction(start, goal, chosen_parameters(self.network.trained, parameters))
         settings = MimicSettings(self.running.placement, max_bytes=self.running.memory_bytes, cosine=cosine)
         scores = MimicScorer(self.model, start, towards, settings)

@@ -19,7 +19,7 @@ from winnow.scoring.torch_models.examples import Ragged
 from winnow.scoring.torch_models.files import read_checkpoint, read_safetensors
 from winnow.scoring.torch_models.networks import Network, Parameters
 from winnow.scoring.torch_models.pair_towers import TEXT_TOWER
-from winnow.scoring.torch_models.running import Running, at_least_float32, exclusive_torch
+from winnow.scoring.torch_models.runtime import TorchRuntime, at_least_float32, exclusive_torch
 from winnow.scoring.torch_models.tokens import Tokenizer
 from winnow.scoring.torch_models.weights import check_weights
 
@@ -83,7 +83,7 @@ def _of_classes(said: "Tensor", vectors: "Tensor") -> "Tensor":
     return torch.einsum("nk,nkw->nw", likely / likely.sum(1, keepdim=True), at_least_float32(vectors[which]))
 
 
-def weights_of(network: Network, tokenizer: Tokenizer, files: Files, running: Running) -> Weights:
+def weights_of(network: Network, tokenizer: Tokenizer, files: Files, running: TorchRuntime) -> Weights:
     """Read the networks' arrays from files, and compute the vectors of class names."""
     found: dict[str, Any] = {
         **named(_IMAGE, read_checkpoint(files.path(CLASSIFIER))),

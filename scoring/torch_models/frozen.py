@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.schemas.assets import Asset
-from winnow.scoring.mimic.memory import Portions
+from winnow.scoring.mimic.memory import BatchPortions
 from winnow.scoring.mimic.models import Batch
 from winnow.scoring.protocol import IMAGE, NO_INPUT, NOT_FINITE, OK, TEXT, TOO_LONG, UNREADABLE, Files, Weights
 from winnow.scoring.torch_models import conse, efficientnet, minilm
@@ -20,7 +20,7 @@ from winnow.scoring.torch_models.examples import Ragged
 from winnow.scoring.torch_models.files import read_checkpoint, read_safetensors
 from winnow.scoring.torch_models.networks import Network, Parameters
 from winnow.scoring.torch_models.pictures import squares_of
-from winnow.scoring.torch_models.running import Running, exclusive_torch, kind_of
+from winnow.scoring.torch_models.runtime import TorchRuntime, exclusive_torch, kind_of
 from winnow.scoring.torch_models.tokens import cut_to, tokenizer_of
 from winnow.scoring.torch_models.vision import normalised
 from winnow.scoring.torch_models.weights import check_weights
@@ -69,7 +69,7 @@ class Encoder(Protocol):
         """Features (rows × width) of rows that are `ok` so far; failed rows get a status and zeros."""
 
 
-def encoder(task: str, name: Name, files: Files, limits: Limits, running: Running) -> Encoder:
+def encoder(task: str, name: Name, files: Files, limits: Limits, running: TorchRuntime) -> Encoder:
     """Load an encoder; ScoreError if a package or file is missing, or a file is not the expected one."""
     running.ready(task)
     return _Texts(task, files, limits, running) if name == "minilm" else _Images(files, running)
@@ -78,9 +78,9 @@ def encoder(task: str, name: Name, files: Files, limits: Limits, running: Runnin
 class _Frozen:
     """A network with the weights of a file."""
 
-    def __init__(self, network: Network, weights: Weights, running: Running, where: str) -> None:
+    def __init__(self, network: Network, weights: Weights, running: TorchRuntime, where: str) -> None:
         check_weights(network, weights, running, where)
-        self._network, self._running, self._portions = network, running, Portions(running.memory_bytes)
+        self._network, self._running, self._portions = network, running, BatchPortions(running.memory_bytes)
         self._parameters = running.placement.weights({name: weights[name] for name in network.shapes})
 
     def __call__(self, given: NDArray[Any]) -> Numbers:
@@ -99,7 +99,7 @@ class _Frozen:
 class _Texts:
     """MiniLM's mean over a text's tokens, not normalised."""
 
-    def __init__(self, task: str, files: Files, limits: Limits, running: Running) -> None:
+    def __init__(self, task: str, files: Files, limits: Limits, running: TorchRuntime) -> None:
         self._limits = limits
         self._tokenizer = tokenizer_of(task, files.path(conse.TOKENIZER))
         self._first, self._last = (self._tokenizer.number(one) for one in (minilm.FIRST, minilm.LAST))
@@ -141,7 +141,7 @@ class _Texts:
 class _Images:
     """EfficientNet-lite0's last features, averaged over positions."""
 
-    def __init__(self, files: Files, running: Running) -> None:
+    def __init__(self, files: Files, running: TorchRuntime) -> None:
         path = files.path(conse.CLASSIFIER)
         network = conse.frozen_network(_pooled, efficientnet.shapes())
         self._network = _Frozen(network, conse.named("", read_checkpoint(path)), running, path)

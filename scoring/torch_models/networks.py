@@ -13,7 +13,7 @@ from winnow.schemas.environment.modules import import_users_module
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.mimic.exact import TOLERANCE
 from winnow.scoring.torch_models.packages import one_line
-from winnow.scoring.torch_models.running import Running, exclusive_torch
+from winnow.scoring.torch_models.runtime import TorchRuntime, exclusive_torch
 
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
@@ -45,7 +45,7 @@ class Network:
         return tuple(name for name in self.shapes if name not in self.fixed)
 
 
-def network_of(architecture: str, running: Running, methods: tuple[str, ...] = ()) -> Network:
+def network_of(architecture: str, running: TorchRuntime, methods: tuple[str, ...] = ()) -> Network:
     """Wrap a user's module as a network in evaluation mode: no dropout, fixed batch statistics.
 
     With `methods`, the network's first input names the method to call; else the module itself is called.
@@ -72,7 +72,7 @@ def network_of(architecture: str, running: Running, methods: tuple[str, ...] = (
 
     def initial(seed: int) -> Parameters:
         found = _arrays(_built(architecture, seed))
-        return {name: array.detach().clone().to(running.kind) for name, array in found.items()}
+        return {name: array.detach().clone().to(running.compute_dtype) for name, array in found.items()}
 
     module = _built(architecture, 0)  # the same seed in every process, for values outside the arrays
     for method in methods:
@@ -100,7 +100,7 @@ def network_of(architecture: str, running: Running, methods: tuple[str, ...] = (
 
 def output_shape(
     network: Network,
-    running: Running,
+    running: TorchRuntime,
     inputs: tuple[Any, ...],
     expected: tuple[int, ...] | None,
     what: str,
@@ -135,7 +135,7 @@ def output_shape(
     return shape
 
 
-def require_causal(network: Network, running: Running, vocabulary: int, places: int) -> None:
+def require_causal(network: Network, running: TorchRuntime, vocabulary: int, places: int) -> None:
     """Raise ScoreError if the output at a position depends on a later token."""
     import torch
 

@@ -17,11 +17,11 @@ from winnow.scoring.linear.schedule import Schedule, in_batch, require_finite
 from winnow.scoring.mimic.direction import chosen_parameters, direction
 from winnow.scoring.mimic.exact import derivative, lacks_forward
 from winnow.scoring.mimic.gradients import Gradients, gradient_slopes, over_gradients
-from winnow.scoring.mimic.memory import Portions, is_out_of_memory
+from winnow.scoring.mimic.memory import BatchPortions, is_out_of_memory
 from winnow.scoring.mimic.models import Batch, Model, SampleModel
 from winnow.scoring.protocol import Checkpoint, TrainingSettings, Weights
 from winnow.scoring.torch_models.networks import Network, Parameters
-from winnow.scoring.torch_models.running import Running, exclusive_torch
+from winnow.scoring.torch_models.runtime import TorchRuntime, exclusive_torch
 from winnow.scoring.torch_models.weights import array_of, arrays_of, check_weights, tensors_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Training:
         self,
         network: Network,
         model: Model,
-        running: Running,
+        running: TorchRuntime,
         settings: TrainingSettings,
         reference: Weights | None,
         start: Checkpoint | None,
@@ -63,7 +63,7 @@ class Training:
             trained, settings.learning_rate, BETAS, EPSILON, settings.weight_decay, foreach=False, fused=False
         )
         self._no_forward = False  # whether an operator lacks a forward derivative, as the first step shows
-        self._portions = Portions(running.memory_bytes)
+        self._portions = BatchPortions(running.memory_bytes)
         if self.step and start is not None:
             self._restore(start.state)
 
@@ -124,7 +124,7 @@ class Training:
                         f"the checkpoint of step {self.step} has no `{moment}` of {name}, or one of another shape; "
                         "expected one that this training wrote, or none to begin anew"
                     )
-                kept[moment] = torch.from_numpy(np.array(found, self._running.held)).to(parameter.device)
+                kept[moment] = torch.from_numpy(np.array(found, self._running.stored_dtype)).to(parameter.device)
             self._optimiser.state[parameter] = kept
 
     def _weights(self, batch: Batch) -> "Tensor | None":
@@ -142,7 +142,7 @@ class Training:
         else:
             said = losses_of(self._model, now, batch) - losses_of(self._model, self._narrow(self._reference), batch)
         weights = in_batch(method, said.double().cpu().numpy(), self._settings.temperature)
-        return torch.from_numpy(weights).to(said.device, self._running.kind)
+        return torch.from_numpy(weights).to(said.device, self._running.compute_dtype)
 
     def _scores(self, now: Parameters, batch: Batch) -> "Tensor":
         """The scores in the current direction of the reference."""

@@ -8,7 +8,7 @@ import numpy as np
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.protocol import Weights
 from winnow.scoring.torch_models.networks import Network, Parameters
-from winnow.scoring.torch_models.running import Running
+from winnow.scoring.torch_models.runtime import TorchRuntime
 
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
@@ -17,7 +17,7 @@ NAMED: Final = 6
 """The most parameters in a message, per kind of mismatch."""
 
 
-def check_weights(network: Network, weights: Weights, running: Running, where: str) -> None:
+def check_weights(network: Network, weights: Weights, running: TorchRuntime, where: str) -> None:
     """Raise ScoreError if weights do not match the network, with all kinds of mismatches, or are not finite."""
     wrong = list(_mismatches(network, weights, running))
     if wrong:
@@ -27,7 +27,7 @@ def check_weights(network: Network, weights: Weights, running: Running, where: s
         raise ScoreError(f"{where}: not finite: {some(unfinished)}; expected the weights of a training that converged")
 
 
-def _mismatches(network: Network, weights: Weights, running: Running) -> Iterator[str]:
+def _mismatches(network: Network, weights: Weights, running: TorchRuntime) -> Iterator[str]:
     if missing := sorted(network.shapes.keys() - weights.keys()):
         yield f"missing {some(missing)}"
     if unexpected := sorted(weights.keys() - network.shapes.keys() - network.spare):
@@ -41,9 +41,9 @@ def _mismatches(network: Network, weights: Weights, running: Running) -> Iterato
     if shapes:
         yield some(shapes, "; ")
     types = [
-        f"{name} is {weights[name].dtype}, expected {running.held}"
+        f"{name} is {weights[name].dtype}, expected {running.stored_dtype}"
         for name in common
-        if weights[name].dtype.kind != "f" or weights[name].dtype.itemsize > running.held.itemsize
+        if weights[name].dtype.kind != "f" or weights[name].dtype.itemsize > running.stored_dtype.itemsize
     ]
     if types:
         yield some(types, "; ")
@@ -60,16 +60,19 @@ def some(names: list[str], between: str = ", ") -> str:
     return between.join(names[:NAMED]) + more
 
 
-def held(weights: Weights, running: Running) -> Weights:
+def as_stored(weights: Weights, running: TorchRuntime) -> Weights:
     """Weights in the type in which they are stored."""
-    return {name: np.asarray(value, running.held) for name, value in weights.items()}
+    return {name: np.asarray(value, running.stored_dtype) for name, value in weights.items()}
 
 
-def tensors_of(network: Network, weights: Weights, running: Running) -> Parameters:
+def tensors_of(network: Network, weights: Weights, running: TorchRuntime) -> Parameters:
     """Checked weights as new trainable tensors on the network's device."""
     import torch
 
-    return {name: torch.from_numpy(np.array(weights[name], running.held)).to(running.device) for name in network.shapes}
+    return {
+        name: torch.from_numpy(np.array(weights[name], running.stored_dtype)).to(running.device)
+        for name in network.shapes
+    }
 
 
 def arrays_of(parameters: Parameters) -> Weights:

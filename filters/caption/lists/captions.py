@@ -1,4 +1,4 @@
-"""Every caption of a batch, one behind another, and the layer of what is measured of them: lists aligned with them."""
+"""The captions of a batch as one column of texts, and layers with a list of measures per row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ REASONS = (NO_CAPTIONS, NO_MEDIA)
 class Captions:
     """The captions of some rows: those of row i are `offsets[i]` to `offsets[i + 1]`."""
 
-    as_written: pa.LargeStringArray  # what published rules on captions count
+    as_written: pa.LargeStringArray  # published rules on captions count these
     offsets: NDArray[np.int32]
     statuses: list[str]  # of the rows
 
     def composed(self) -> pa.LargeStringArray:
-        """The texts in composed form (NFC): the very array `as_written` where nothing changes."""
+        """The texts in composed form (NFC): `as_written` itself if nothing changes."""
         return composed_texts(self.as_written).texts
 
 

@@ -1,4 +1,4 @@
-"""What the records of a crawl, besides the pages themselves, say of which page shows a picture."""
+"""Which page shows a picture, according to crawl records other than the pages themselves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ class Loading:
 
 
 def referrers_of(metadata: pa.Array) -> list[list[str]]:
-    """For each row, the addresses of pages on which the crawler found its own."""
+    """For each row, the addresses of the pages on which the crawler found it."""
     noted = pc.fill_null(pc.match_substring(metadata, f'"{REFERRERS}"'), False)
-    found = pc.if_else(noted, metadata, None).to_pylist()  # only pictures of crawls: most rows are not parsed
+    found = pc.if_else(noted, metadata, None).to_pylist()  # only for pictures of crawls: most rows are not parsed
     return [_texts(_parsed(one).get(REFERRERS), MOST_REFERRERS) for one in found]
 
 
 def loadings_of(urls: pa.Array, metadata: pa.Array) -> dict[int, Loading]:
-    """The rows that list what a page loaded, by their numbers."""
+    """The rows that list the pictures a page loaded, by row number."""
     lists = pc.fill_null(pc.starts_with(urls, PAGE_INFO), False)
     found = {}
     for row in pc.indices_nonzero(lists).to_pylist():
@@ -43,5 +43,5 @@ def _parsed(metadata: str | None) -> Mapping[str, object]:
 
 
 def _texts(value: object, most: int) -> list[str]:
-    """The strings of a list; other sources than crawls may have something else under the same name."""
+    """The strings of a list; sources other than crawls may use the same name for something else."""
     return [one for one in value if isinstance(one, str)][:most] if isinstance(value, list) else []

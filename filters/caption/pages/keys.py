@@ -1,4 +1,4 @@
-"""Keys by which pages and pictures meet: digests of canonical addresses, of three kinds that never meet one another."""
+"""Keys that match pages with pictures: digests of canonical addresses, of three kinds that never equal each other."""
 
 from typing import Final
 
@@ -9,18 +9,18 @@ import pyarrow.compute as pc
 from winnow.filters.operators import KEYS
 from winnow.filters.url.canonical import CanonicalConfig, canonical
 
-SHOWN: Final = 0  # the address of a picture, which pages show
-LOADED: Final = 1  # the same, which a browser loaded for a page
-PAGE: Final = 2  # the address of a page, on which a picture was found
+SHOWN: Final = 0  # the address of a picture that pages show
+LOADED: Final = 1  # the address of a picture that a browser loaded for a page
+PAGE: Final = 2  # the address of a page on which a picture was found
 
 _URL = "samples.url"
-_RULES: Final = CanonicalConfig(routes=True)  # pictures have none, and no crawler tells that of the page
+_RULES: Final = CanonicalConfig(routes=True)  # no picture has a route, and no crawler reports a page's
 _BYTES: Final = 16
-_KINDS: Final = 3  # the bits of the last byte that say the kind
+_KINDS: Final = 3  # the bits of the last byte that hold the kind
 
 
 def keys_of(urls: pa.Array, kind: int) -> pa.Array:
-    """The key of each address; null for what is none."""
+    """The key of each address; null if it is invalid."""
     digests = digests_of(urls)
     if not len(digests):
         return pa.array([], KEYS)
@@ -31,7 +31,7 @@ def keys_of(urls: pa.Array, kind: int) -> pa.Array:
 
 
 def digests_of(urls: pa.Array) -> pa.Array:
-    """The digest of each canonical address; null for what is none."""
+    """The digest of each canonical address; null if it is invalid."""
     batch = pa.RecordBatch.from_arrays([urls.cast(pa.string())], names=[_URL])
     return canonical(batch, _RULES).column("digest")
 

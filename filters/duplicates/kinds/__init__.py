@@ -1,1 +1,1 @@
-"""The kinds of duplicates, one a file; `winnow.filters.duplicates.kind` says what one is."""
+"""The kinds of duplicates, one per file; `winnow.filters.duplicates.kind` defines their form."""

@@ -1,4 +1,4 @@
-"""Equal captions, but for white space and invisible characters: how often one occurs. They drop nothing."""
+"""Equal captions, ignoring white space and invisible characters: how often each occurs. They drop nothing."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -13,7 +13,7 @@ CAPTIONS: Final = Unit("captions", True, False, NO_CAPTION, ("no_input", *REASON
 
 @dataclass(frozen=True)
 class RepeatedCaptionsConfig:
-    """Equal captions, but for white space and invisible characters."""
+    """Equal captions, ignoring white space and invisible characters."""
 
 
 KIND = DuplicateKind(

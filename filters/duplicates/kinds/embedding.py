@@ -1,11 +1,11 @@
-"""Finds pictures, and videos, whose embeddings point the same way: cells of the space of vectors, and cosines
+"""Pictures and videos with similar embeddings: found by cells of the vector space, and exact cosines
 within each cell.
 
-Before vectors are sent, a sample of them gives the centroids of cells (`train_cells`). Each vector goes to its two
-nearest cells; cells are spread over blocks, and each is joined alone, by exact products.
+A sample of the vectors gives the centroids of cells (`train_cells`). Each vector is sent to its two nearest cells;
+cells are spread over blocks, and each is joined by exact products.
 
-A pair whose vectors share no cell is missed. How many are is measured: up to 256 vectors of the sample are compared
-with every vector that is sent.
+A pair whose vectors share no cell is missed. The loss is measured: up to 256 vectors of the sample are compared with
+every vector that is sent.
 """
 
 import itertools
@@ -25,17 +25,17 @@ from winnow.filters.duplicates.searches import (
     Chains,
     Partitions,
     Positions,
-    Sent,
+    SentValues,
     Training,
 )
-from winnow.filters.duplicates.stars import Compare, Likeness
+from winnow.filters.duplicates.stars import Compare, MemberSimilarities
 from winnow.filters.duplicates.vectors.cells import CELLS_OF_ONE, nearest_cells, train_cells
 from winnow.filters.duplicates.vectors.cosines import Vectors, join_cosines, rounded, whole_lengths
 from winnow.schemas.errors import StageError
 from winnow.schemas.recipe.checks import Between
 from winnow.schemas.rows.duplicates import NOT_MEASURED, OK
 
-_LEAST_COSINE: Final = 0.95  # of other encoders: SemDeDup's eps of 0.05
+_LEAST_COSINE: Final = 0.95  # for other encoders: SemDeDup's eps of 0.05
 _LEAST: Final = {"efficientnet-lite0.features": 0.95, "sscd.distilled": 0.75}
 """From which cosine pictures count as copies, by encoder; docs/howto/dedupe.md has what each joins by mistake."""
 
@@ -43,33 +43,33 @@ _LEAST: Final = {"efficientnet-lite0.features": 0.95, "sscd.distilled": 0.75}
 _SAMPLE: Final = 1 << 16  # vectors: 1,638 cells of 40
 _SAMPLE_BYTES: Final = 128 << 20
 _PROBES: Final = 256
-_LINE_BYTES: Final = 4096  # about: a vector of some 2,000 numbers, its node and id
+_LINE_BYTES: Final = 4096  # approximate: a vector of about 2,000 numbers, its node and id
 _MOST_COMPARED: Final = 10_000
 _NONE: Final = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
 class CosineConfig:
-    """Pictures, or videos, whose embeddings point the same way: crops and edits, and other views of the same thing."""
+    """Pictures or videos with similar embeddings: crops and edits, and other views of the same thing."""
 
-    min_similarity: Annotated[float, Between(0.5, 1.0)] | None = None  # a cosine; 1 - eps of SemDeDup; by the encoder
-    max_cluster: Annotated[int, Between(2, 1 << 40)] = 100  # more pictures that differ are seldom copies of one
+    min_similarity: Annotated[float, Between(0.5, 1.0)] | None = None  # 1 - SemDeDup's eps; by the encoder
+    max_cluster: Annotated[int, Between(2, 1 << 40)] = 100  # larger clusters of different pictures are seldom copies
 
 
 @dataclass(frozen=True, slots=True)
 class CosineSettings:
-    """The settings of a search by embeddings, with what depends on the encoder filled in."""
+    """The settings of a search by embeddings, with the encoder's defaults filled in."""
 
     min_similarity: float
 
 
 def cosine_settings(config: CosineConfig, model: str, least: Mapping[str, float]) -> CosineSettings:
-    """Return the recipe's settings, for vectors of this encoder."""
+    """The recipe's settings, completed for this encoder."""
     return CosineSettings(least.get(model, _LEAST_COSINE) if config.min_similarity is None else config.min_similarity)
 
 
 def vector_values(kind: str, _: Any, leaves: Sequence[pa.Array]) -> tuple[pa.StringArray, pa.Array]:
-    """Embeddings in whole numbers of 16 bits; those without a direction are not compared."""
+    """Embeddings rounded to 16-bit integers; those without a direction are not compared."""
     (vectors,) = leaves
     there = np.flatnonzero(vectors.is_valid().to_numpy(zero_copy_only=False))
     lengths = np.unique(pc.list_value_length(vectors).take(pa.array(there)).to_numpy(zero_copy_only=False))
@@ -84,19 +84,19 @@ def vector_values(kind: str, _: Any, leaves: Sequence[pa.Array]) -> tuple[pa.Str
 
 
 def vectors_of(values: pa.Array) -> Vectors:
-    """Return the vectors of binary values, all of one length."""
+    """The vectors of binary values, which all have one length."""
     held = values.to_pylist()
     return np.frombuffer(b"".join(held), "<i2").reshape(len(held), -1 if held else 0).astype(np.int16)
 
 
 def cosine_search(kind: str) -> BlockSearch:
-    """Blocks are some cells each; a pair is similar if its cosine is at least `min_similarity`."""
+    """The search: blocks of several cells each; a pair is similar if its cosine is at least `min_similarity`."""
     training = Training(("cells", "probes"), _SAMPLE, _SAMPLE_BYTES, partial(_learn, kind))
     return BlockSearch(_blocks, partial(_send, kind), _join, training, Chains(_MOST_COMPARED, _compare))
 
 
 def _require_one_length(kind: str, lengths: Sequence[int]) -> None:
-    """Raise StageError if vectors that are compared have more than one length."""
+    """Raise StageError if the vectors to compare differ in length."""
     if len(lengths) > 1:
         found = " and ".join(f"{length:,}" for length in sorted(lengths)[:2])
         raise StageError(
@@ -110,7 +110,7 @@ def _blocks(nodes: int, partitions: Partitions) -> int:
 
 
 def _learn(kind: str, values: pa.Array, vectors: int) -> Mapping[str, pa.Array]:
-    """The centroids, and the vectors by which it is measured how many pairs are found."""
+    """The centroids, and the probe vectors for measuring how many pairs are found."""
     _require_one_length(kind, sorted({len(one) // 2 for one in values.to_pylist()}))
     sample = vectors_of(values)
     centroids = train_cells(sample, vectors) if len(sample) else sample
@@ -123,7 +123,7 @@ def _learn(kind: str, values: pa.Array, vectors: int) -> Mapping[str, pa.Array]:
 
 def _send(
     kind: str, config: CosineSettings, values: pa.Array, blocks: int, learnt: Mapping[str, pa.Array]
-) -> Iterator[Sent]:
+) -> Iterator[SentValues]:
     """Yield positions of vectors, the block of each, and the cell within it."""
     if not len(values):
         return
@@ -134,7 +134,7 @@ def _send(
     counted = _similar_pairs(vectors, cells, probes, nearest_cells(probes, centroids), config.min_similarity)
     for column in range(cells.shape[1]):
         some = {} if column else counted
-        yield Sent(np.arange(len(vectors)), cells[:, column] % blocks, cells[:, column], some)
+        yield SentValues(np.arange(len(vectors)), cells[:, column] % blocks, cells[:, column], some)
 
 
 def _join(config: CosineSettings, values: pa.Array, parts: Positions, _: int, __: int) -> BlockPairs:
@@ -160,7 +160,7 @@ def _join(config: CosineSettings, values: pa.Array, parts: Positions, _: int, __
 def _similar_pairs(
     vectors: Vectors, cells: Positions, probes: Vectors, theirs: Positions, min_similarity: float
 ) -> dict[str, int]:
-    """Count how many pairs of a probe and a vector are similar, and how many of these share a cell."""
+    """Count the similar pairs of a probe and a vector, and those of them that share a cell."""
     pairs = found = 0
     lengths, others = whole_lengths(vectors), whole_lengths(probes)
     columns = probes.astype(np.float32).T
@@ -168,7 +168,7 @@ def _similar_pairs(
         part = slice(begin, begin + 4096)
         cosines = vectors[part].astype(np.float32) @ columns / np.outer(lengths[part], others)
         one, other = np.nonzero(cosines >= min_similarity)
-        strangers = (vectors[part][one] != probes[other]).any(axis=1)  # a probe is no pair with itself
+        strangers = (vectors[part][one] != probes[other]).any(axis=1)  # a probe does not pair with itself
         one, other = one[strangers], other[strangers]
         pairs += len(one)
         shared = cells[part][one][:, :, None] == theirs[other][:, None, :]
@@ -180,10 +180,10 @@ def _compare(config: CosineSettings, values: pa.Array) -> Compare:
     vectors = vectors_of(values)
     lengths, columns = whole_lengths(vectors), vectors.astype(np.float32).T
 
-    def compare(lines: slice) -> Likeness:
+    def compare(lines: slice) -> MemberSimilarities:
         products = (vectors[lines].astype(np.float32) @ columns).astype(np.float64)
         cosines = np.minimum(products / (lengths[lines, None] * lengths[None]), 1.0)
-        return Likeness(cosines, cosines, cosines >= config.min_similarity)
+        return MemberSimilarities(cosines, cosines, cosines >= config.min_similarity)
 
     return compare
 
@@ -193,13 +193,13 @@ COSINES: Final = (Measure("similarity", pa.float64(), lambda found: found.simila
 
 
 def cosine_said(columns: Mapping[str, pa.Array]) -> tuple[pa.Array, pa.Array]:
-    """What a layer of vectors says of similarity."""
+    """The similarity columns of a layer of embeddings."""
     cosine = columns["similarity"]
     return cosine, pc.if_else(pc.equal(cosine, 1), "equal", "cosine")
 
 
 def cosine_remarks(of: str, _: Any, counted: Mapping[str, int]) -> tuple[str, ...]:
-    """Which share of the similar pairs of a sample was found."""
+    """The share of a sample's similar pairs that was found."""
     pairs, found = counted.get("pairs", 0), counted.get("found", 0)
     share = f" (recall {found / pairs:.3f})" if pairs else ""
     return (

@@ -48,7 +48,7 @@ class NearConfig:
 class NearSettings:
     """The settings of a search for near duplicates, with the preset's values filled in.
 
-    `NearConfig` is what the recipe says; most of its settings may be left to a preset.
+    `NearConfig` is the recipe's; most of its settings may be left to a preset.
     """
 
     shingle: Literal["words", "characters"]
@@ -61,7 +61,7 @@ class NearSettings:
 
     @property
     def hashes(self) -> int:
-        """The length of a signature."""
+        """The number of hashes in a signature."""
         return self.bands * self.rows
 
     @property
@@ -71,7 +71,7 @@ class NearSettings:
 
 
 def near_settings(config: NearConfig) -> NearSettings:
-    """Return the recipe's settings, with those of its preset where the recipe sets none."""
+    """The recipe's settings, completed from its preset."""
     preset = near_preset(config.preset)
     return NearSettings(
         shingle=config.shingle or preset.shingle,
@@ -97,7 +97,7 @@ def compared_shingles(texts: pa.Array, scheme: Scheme) -> Sets:
 def shared_shingles(
     one: Sets, other: Sets, pairs: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of pairs of texts, how many shingles both have, and how many either has; without `pairs`, in order."""
+    """For pairs of texts, the number of shingles in both and in either; without `pairs`, in order."""
     return jaccard(one, other, pairs, limit=SET_LIMIT)
 
 

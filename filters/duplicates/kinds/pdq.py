@@ -1,8 +1,8 @@
-"""Pictures whose PDQ hashes differ in few bits: every pair within the radius, and no other.
+"""Pictures whose PDQ hashes differ in few bits: exactly the pairs within the radius.
 
-Blocks are parts of bands. Each hash goes to the partitions of its bands (`filters.duplicates.perceptual`) with its node
-and id, 56 bytes: 0.9 kB a hash where bands are not split, 3.1 kB where each is split into 32. A partition sends at most
-two lines a hash, however many pairs it finds.
+Blocks are parts of bands. Each hash is sent to the partitions of its bands (`filters.duplicates.perceptual`) with its
+node and id, 56 bytes: 0.9 kB per hash if bands are not split, 3.1 kB if each is split into 32. A partition returns at
+most two lines per hash, however many pairs it finds.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.duplicates.kind import PICTURES, DuplicateKind, Measure, Outcomes, Signature
+from winnow.filters.duplicates.kind import PICTURES, DuplicateKind, Measure, SearchResults, Signature
 from winnow.filters.duplicates.perceptual.hamming import BANDS
 from winnow.filters.duplicates.perceptual.hamming_partitions import (
     band_values,
@@ -21,8 +21,8 @@ from winnow.filters.duplicates.perceptual.hamming_partitions import (
     partition_count,
     send_to_partitions,
 )
-from winnow.filters.duplicates.searches import BlockPairs, BlockSearch, Chains, Partitions, Positions, Sent
-from winnow.filters.duplicates.stars import Compare, Likeness
+from winnow.filters.duplicates.searches import BlockPairs, BlockSearch, Chains, Partitions, Positions, SentValues
+from winnow.filters.duplicates.stars import Compare, MemberSimilarities
 from winnow.schemas.recipe.checks import Between
 from winnow.schemas.rows.duplicates import HASH_BITS, ID_BYTES, LOW_QUALITY, NOT_MEASURED, OK
 from winnow.schemas.uint128 import Words
@@ -51,13 +51,13 @@ def _values(config: PdqConfig, leaves: Sequence[pa.Array]) -> tuple[pa.StringArr
 
 
 def hash_blocks(hashes: int, partitions: Partitions) -> int:
-    """The number of partitions of all bands, for about so many hashes."""
+    """The number of partitions of all bands, for about this many hashes."""
     a_band = partitions(hashes * _LINE_BYTES)
     return partition_count(min((a_band - 1).bit_length(), _MAX_SPLIT))
 
 
 def split_of(blocks: int) -> int:
-    """By how many bits each band is split, if there are so many partitions."""
+    """The number of bits by which each band is split, given the number of partitions."""
     return (blocks // BANDS).bit_length() - 1
 
 
@@ -67,12 +67,12 @@ def hash_words(hashes: pa.FixedSizeBinaryArray) -> Words:
     return raw.reshape(-1, 4).astype(np.uint64)
 
 
-def _send(_: PdqConfig, values: pa.Array, blocks: int, __: Mapping[str, pa.Array]) -> Iterator[Sent]:
-    return (Sent(*sent) for sent in send_to_partitions(hash_words(values), split_of(blocks)))
+def _send(_: PdqConfig, values: pa.Array, blocks: int, __: Mapping[str, pa.Array]) -> Iterator[SentValues]:
+    return (SentValues(*sent) for sent in send_to_partitions(hash_words(values), split_of(blocks)))
 
 
 def _join(config: PdqConfig, values: pa.Array, _: Positions, block: int, blocks: int) -> BlockPairs:
-    """Join the hashes of one partition, and count how many of them share a value in its band."""
+    """Join the hashes of one partition, and count those that share a value in its band."""
     hashes, split = hash_words(values), split_of(blocks)
     sizes = np.bincount(band_values(hashes, block, split))
     hot = sizes[sizes > config.max_bucket]
@@ -86,15 +86,15 @@ def _join(config: PdqConfig, values: pa.Array, _: Positions, block: int, blocks:
 def _compare(config: PdqConfig, values: pa.Array) -> Compare:
     hashes = hash_words(values)
 
-    def compare(lines: slice) -> Likeness:
+    def compare(lines: slice) -> MemberSimilarities:
         apart = np.bitwise_count(hashes[lines, None] ^ hashes[None]).sum(axis=2, dtype=np.int64)
         similarity = 1 - apart / HASH_BITS
-        return Likeness(similarity, similarity, apart <= config.radius)
+        return MemberSimilarities(similarity, similarity, apart <= config.radius)
 
     return compare
 
 
-def _distance(found: Outcomes) -> pa.Array:
+def _distance(found: SearchResults) -> pa.Array:
     return pc.round(pc.multiply(pc.subtract(1.0, found.similarity), HASH_BITS)).cast(pa.int16())
 
 
@@ -125,7 +125,7 @@ KIND = DuplicateKind(
     search=BlockSearch(hash_blocks, _send, _join, chains=Chains(_MOST_COMPARED, _compare)),
     distinct="hashes",
     members="pictures",
-    measures=(Measure("distance", pa.int16(), _distance),),  # bits in which the hash differs from that matched
+    measures=(Measure("distance", pa.int16(), _distance),),  # between the hash and the matched one, in bits
     said=_said,
     listed=50,
     null_unless_asked=True,

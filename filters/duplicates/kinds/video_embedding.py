@@ -1,4 +1,4 @@
-"""Videos whose embeddings point the same way: other cuts and edits, and other views of the same thing."""
+"""Videos with similar embeddings: other cuts and edits, and other views of the same thing."""
 
 from functools import partial
 from typing import Any, Final

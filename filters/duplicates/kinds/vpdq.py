@@ -1,7 +1,7 @@
 """Videos that share most of their frames: every pair with a frame in common is compared frame by frame.
 
-Each hash goes to the partitions of its bands with its video's node and id, as those of pictures do (`pdq`); so a video
-of ten seconds sends 9 kB where bands are not split.
+Each hash is sent to the partitions of its bands with its video's node and id, as for pictures (`pdq`); a video of ten
+seconds sends 9 kB if bands are not split.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,8 +23,8 @@ from winnow.filters.duplicates.perceptual.frames import (
     shared_frames,
 )
 from winnow.filters.duplicates.perceptual.hamming_partitions import send_to_partitions
-from winnow.filters.duplicates.searches import CandidatePairs, Chains, Judged, Pieces, PieceSearch, Positions
-from winnow.filters.duplicates.stars import Compare, Likeness
+from winnow.filters.duplicates.searches import CandidatePairs, Chains, JudgedPairs, PieceSearch, Positions, SentPieces
+from winnow.filters.duplicates.stars import Compare, MemberSimilarities
 from winnow.schemas.recipe.checks import Between
 from winnow.schemas.rows.duplicates import LOW_QUALITY, NOT_MEASURED, OK
 
@@ -34,9 +34,9 @@ MOST_VERIFIED: Final = 1_000
 
 @dataclass(frozen=True)
 class VpdqConfig:
-    """Videos that share most of their frames: copies in other containers, sizes and qualities, trimmed or cut out."""
+    """Videos that share most of their frames: copies in other containers, sizes and qualities, trimmed, or excerpts."""
 
-    radius: Annotated[int, Between(0, 31)] = 31  # bits in which a frame of two videos may differ; vPDQ's threshold
+    radius: Annotated[int, Between(0, 31)] = 31  # the most differing bits of equal frames; vPDQ's threshold
     min_quality: Annotated[int, Between(0, 100)] = 50  # of frames; vPDQ's threshold
     min_share: Annotated[float, Between(0.01, 1.0)] = 0.8
     """Of one of two videos' frames, which the other has: python-threatexchange's QUERY_MATCH."""
@@ -49,11 +49,11 @@ class VpdqConfig:
 
 
 def _values(config: VpdqConfig, leaves: Sequence[pa.Array]) -> tuple[pa.StringArray, pa.Array]:
-    """The hashes of each video's frames, one after another, but for flat frames and those like earlier ones."""
+    """The hashes of each video's frames, except flat frames and those similar to earlier ones."""
     hashes, quality = leaves
     statuses: list[str] = []
     values: list[bytes | None] = []
-    for frames, good in zip(hashes, quality, strict=True):  # a video each: some microseconds, and more for films
+    for frames, good in zip(hashes, quality, strict=True):  # one video each: microseconds, and more for films
         if not (frames.is_valid and good.is_valid):
             statuses.append(NOT_MEASURED)
             values.append(None)
@@ -66,14 +66,14 @@ def _values(config: VpdqConfig, leaves: Sequence[pa.Array]) -> tuple[pa.StringAr
     return pa.array(statuses, pa.string()), pa.array(values, pa.large_binary())
 
 
-def _cut(values: pa.Array, blocks: int) -> Iterator[Pieces]:
-    """The hash of each frame, to the partitions of its bands."""
+def _cut(values: pa.Array, blocks: int) -> Iterator[SentPieces]:
+    """Send the hash of each frame to the partitions of its bands."""
     held = values.to_pylist()
     of = np.repeat(np.arange(len(held)), [len(value) // HASH_BYTES for value in held])
     raw = pa.py_buffer(b"".join(held))
     hashes = pa.FixedSizeBinaryArray.from_buffers(pa.binary(HASH_BYTES), len(of), [None, raw])
     for positions, partitions in send_to_partitions(hash_words(hashes), split_of(blocks)):
-        yield Pieces(of[positions], hashes.take(pa.array(positions)), partitions)
+        yield SentPieces(of[positions], hashes.take(pa.array(positions)), partitions)
 
 
 def _pair(config: VpdqConfig, pieces: pa.Array, of: Positions, block: int, blocks: int) -> CandidatePairs:
@@ -82,24 +82,26 @@ def _pair(config: VpdqConfig, pieces: pa.Array, of: Positions, block: int, block
     return CandidatePairs(found.first, found.second, counted)
 
 
-def _judge(config: VpdqConfig, one: pa.Array, other: pa.Array, pairs: tuple[Positions, Positions]) -> Judged:
+def _judge(config: VpdqConfig, one: pa.Array, other: pa.Array, pairs: tuple[Positions, Positions]) -> JudgedPairs:
     first, second = (FrameLists.of(values.to_pylist()) for values in (one, other))
     return _judged(config, first, second, pairs)
 
 
-def _judged(config: VpdqConfig, first: FrameLists, second: FrameLists, pairs: tuple[Positions, Positions]) -> Judged:
+def _judged(
+    config: VpdqConfig, first: FrameLists, second: FrameLists, pairs: tuple[Positions, Positions]
+) -> JudgedPairs:
     shares = match_shares(first, second, pairs, config.radius)
-    return Judged(*shares, are_copies(shares, (first.sizes[pairs[0]], second.sizes[pairs[1]]), config))
+    return JudgedPairs(*shares, are_copies(shares, (first.sizes[pairs[0]], second.sizes[pairs[1]]), config))
 
 
 def _compare(config: VpdqConfig, values: pa.Array) -> Compare:
     videos, there = FrameLists.of(values.to_pylist()), np.arange(len(values))
 
-    def compare(lines: slice) -> Likeness:
+    def compare(lines: slice) -> MemberSimilarities:
         here = there[lines]
         found = _judged(config, videos, videos, (np.repeat(here, len(there)), np.tile(there, len(here))))
         shape = (len(here), len(there))
-        return Likeness(found.there.reshape(shape), found.back.reshape(shape), found.enough.reshape(shape))
+        return MemberSimilarities(found.there.reshape(shape), found.back.reshape(shape), found.enough.reshape(shape))
 
     return compare
 
@@ -130,8 +132,8 @@ KIND = DuplicateKind(
     distinct="videos",
     members="copies",
     measures=(
-        Measure("own_share", pa.float64(), lambda found: found.similarity),  # of its frames, which the matched one has
-        Measure("other_share", pa.float64(), lambda found: found.back),  # of the matched one's frames, which it has
+        Measure("own_share", pa.float64(), lambda found: found.similarity),  # of its frames, those in the matched video
+        Measure("other_share", pa.float64(), lambda found: found.back),  # of the matched one's frames, those in it
     ),
     said=_said,
     listed=70,

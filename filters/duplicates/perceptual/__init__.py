@@ -1,1 +1,1 @@
-"""Perceptual hashes of pictures and frames: PDQ, vPDQ, and every pair within a radius."""
+"""Perceptual hashes of pictures and frames: PDQ, vPDQ, and the search for pairs within a radius."""

@@ -1,8 +1,8 @@
-"""vPDQ: videos compared by the PDQ hashes of their frames, four a second: which share of one's frames the other has.
+"""vPDQ: compares videos by the PDQ hashes of their frames, four per second: the share of one's frames in the other.
 
 Facebook's vPDQ (in ThreatExchange) counts how many hashes of a video have one of another video within a radius of 31
-bits, and the other way round. Hashes of low quality do not count, nor does a frame that looks like an earlier one of
-its video: a title that stands for a minute is one frame, so it is not most of a video, and strangers do not join by it.
+bits, and vice versa. Hashes of low quality are ignored, and so are frames similar to an earlier one of their video: a
+title shown for a minute is one frame, so it is not most of a video and connects no unrelated ones.
 """
 
 from dataclasses import dataclass
@@ -33,17 +33,17 @@ Positions = NDArray[np.int64]
 class FrameLists:
     """The hashes of some videos, one video after another."""
 
-    starts: Positions  # where each video's hashes begin, and where the last one's end
+    starts: Positions  # of each video's hashes, and the end of the last
     hashes: Hashes
 
     @property
     def sizes(self) -> Positions:
-        """How many hashes each video has."""
+        """The number of hashes of each video."""
         return np.diff(self.starts)
 
     @classmethod
     def of(cls, values: list[bytes]) -> "FrameLists":
-        """The lists whose hashes follow one another in these values, 32 bytes each."""
+        """The lists of these values, which are concatenated hashes of 32 bytes."""
         sizes = np.fromiter((len(value) // 32 for value in values), np.int64, len(values))
         hashes = np.frombuffer(b"".join(values), "<u8").reshape(-1, 4).astype(np.uint64)
         return cls(np.append(0, np.cumsum(sizes)), hashes)
@@ -51,24 +51,24 @@ class FrameLists:
 
 @dataclass(frozen=True, slots=True)
 class SharedFrames:
-    """Pairs of videos that have a frame in common, each once, the lesser first; and how common frames are."""
+    """Pairs of videos with a common frame, each once, the lesser first; and statistics of common frames."""
 
     first: Positions
     second: Positions
-    frames: int  # hashes that two videos or more have
-    hot_frames: int  # of these, the ones that more videos have than are compared each with each
-    hot_videos: int  # with them, once for each
+    frames: int  # hashes that at least two videos have
+    hot_frames: int  # of these, those of too many videos to compare all pairs
+    hot_videos: int  # videos with one, counted once per frame
 
 
 def distinct_frames(hashes: Hashes, radius: int) -> Positions:
-    """The frames of one video that look like no earlier one: more than `radius` bits from all that are kept."""
+    """The frames of one video that differ by more than `radius` bits from all earlier ones that are kept."""
     return np.flatnonzero(_distinct(np.ascontiguousarray(hashes, np.uint64).reshape(-1, 4), radius))
 
 
 def match_shares(
     first: FrameLists, second: FrameLists, pairs: tuple[Positions, Positions], radius: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Of each pair of videos, the share of the first one's frames that the second has, and the other way round."""
+    """For each pair of videos, the share of the first one's frames in the second, and vice versa."""
     shares = np.zeros((2, len(pairs[0])))
     longest = int(np.max(np.diff(second.starts), initial=0))
     _match(
@@ -80,12 +80,12 @@ def match_shares(
 def are_copies(
     shares: tuple[NDArray[np.float64], NDArray[np.float64]], sizes: tuple[Positions, Positions], config: "VpdqConfig"
 ) -> NDArray[np.bool_]:
-    """Of each pair of videos, whether one is a copy, or a part, of the other.
+    """For each pair of videos, whether one is a copy or an excerpt of the other.
 
     Args:
-        shares: Of the first one's frames, those that the second has; and the other way round.
-        sizes: How many frames each has.
-        config: Which shares are enough.
+        shares: The shares of the first one's frames in the second, and vice versa.
+        sizes: The number of frames of each.
+        config: The least shares.
     """
     found = np.zeros(len(shares[0]), np.bool_)
     for (own, other), size in zip((shares, shares[::-1]), sizes, strict=True):
@@ -98,18 +98,18 @@ def are_copies(
 def shared_frames(
     hashes: Hashes, videos: Positions, partition: int, split: int, radius: int, most: int = ALL_VIDEOS
 ) -> SharedFrames:
-    """The pairs of videos that a partition of hashes finds (`winnow.filters.duplicates.perceptual.hamming_partitions`).
+    """The pairs of videos found by a partition of hashes (`winnow.filters.duplicates.perceptual.hamming_partitions`).
 
-    All partitions together give every pair with a frame in common, but for frames that more than `most` videos have,
-    or whose like they have: of such a frame a video is paired with some of the others, at least `most`.
+    All partitions together give every pair with a common frame, except for frames that more than `most` videos have,
+    exactly or nearly: for such a frame a video is paired with at least `most` of the others.
 
     Args:
-        hashes: Those sent to the partition.
-        videos: The video of each, as a number whose order depends on neither shards nor workers.
+        hashes: The hashes sent to the partition.
+        videos: The video of each, numbered independently of shards and workers.
         partition: The partition's number.
-        split: By how many bits bands are split.
-        radius: The most bits in which two frames differ that are the same.
-        most: Up to so many videos are compared each with each.
+        split: The number of bits by which bands are split.
+        radius: The most bits in which equal frames differ.
+        most: Up to this many videos are all compared with each other.
     """
     order = np.lexsort((videos, *hashes.T[::-1]))
     hashes, videos = hashes[order], videos[order]
@@ -143,7 +143,7 @@ def _each_once(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _within(bounds: Positions, runs: Positions, videos: Positions, most: int) -> NDArray[np.int64]:
-    """Pairs of videos with equal hashes, in these runs: each with the `most` that follow it."""
+    """Pairs of videos with equal hashes, in these runs: each with the next `most`."""
     found = np.empty((2, _count_within(bounds, runs, most)), np.int64)
     _fill_within(bounds, runs, videos, most, found)
     return found

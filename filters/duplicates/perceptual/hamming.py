@@ -1,9 +1,9 @@
-"""Every pair of 256-bit hashes within a radius of 31 bits: an exact join, without comparing all with all.
+"""All pairs of 256-bit hashes within a radius of 31 bits: an exact join without comparing every pair.
 
-A hash is cut into 16 bands of 16 bits. If two hashes differ in at most 31 bits, then in some band they differ in at
-most one bit, because 16 bands with two differences each would be 32 ("Fast Exact Search in Hamming Space with
-Multi-Index Hashing", Norouzi et al. 2012). So for each band only the hashes with equal values, or with values one bit
-apart, are compared, and a pair comes out of the first such band alone.
+A hash has 16 bands of 16 bits. If two hashes differ in at most 31 bits, some band differs in at most one bit, as 16
+bands with two differences each would make 32 ("Fast Exact Search in Hamming Space with Multi-Index Hashing", Norouzi et
+al. 2012). So within each band only hashes with equal values, or values one bit apart, are compared, and a pair is
+reported by the first such band alone.
 """
 
 from collections.abc import Iterator
@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from winnow.filters.duplicates.bits import count_bits
 from winnow.schemas.kernels import kernel, leaf
 
-__all__ = ["BANDS", "MAX_RADIUS", "Joined", "bits_apart", "radius_pairs", "sorted_by_band"]
+__all__ = ["BANDS", "MAX_RADIUS", "HammingPairs", "bits_apart", "radius_pairs", "sorted_by_band"]
 
 BANDS = 16
-MAX_RADIUS = 2 * BANDS - 1  # beyond, two hashes may differ by two bits in every band
+MAX_RADIUS = 2 * BANDS - 1  # beyond it, two hashes may differ by two bits in every band
 _VALUES = 1 << 16
 _AT_ONCE = 1 << 20  # pairs: 20 MiB
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
-    """Some of the pairs: positions of hashes, the lesser first, and in how many bits they differ."""
+class HammingPairs:
+    """Some pairs: positions of hashes, the lesser first, and the number of differing bits."""
 
     first: NDArray[np.int64]
     second: NDArray[np.int64]
@@ -34,29 +34,29 @@ class Joined:
 
 def radius_pairs(
     hashes: NDArray[np.uint64], radius: int = MAX_RADIUS, bands: range = range(BANDS), at_once: int = _AT_ONCE
-) -> Iterator[Joined]:
-    """Yields each pair of hashes within a radius once; its memory does not depend on the number of pairs.
+) -> Iterator[HammingPairs]:
+    """Each pair of hashes within a radius, once; memory does not depend on the number of pairs.
 
     Args:
-        hashes: Four words each. Equal hashes make a pair each with each: collapse them first.
-        radius: The most bits in which two hashes of a pair differ.
-        bands: The bands to compare by. The pairs of all 16 bands are all pairs; each is given by one band alone.
+        hashes: Four words each. Equal hashes form a pair each with each: collapse them first.
+        radius: The most differing bits of a pair.
+        bands: The bands to compare by. All 16 together give all pairs, each from one band alone.
         at_once: About how many pairs to yield at once.
     """
     if not 0 <= radius <= MAX_RADIUS:
         raise ValueError(f"expected a radius from 0 to {MAX_RADIUS}, found {radius}")
     hashes = np.ascontiguousarray(hashes, np.uint64).reshape(-1, 4)
-    for band in bands:  # each compares by other bits
+    for band in bands:
         order, starts = sorted_by_band(hashes, band)
         ordered = hashes[order]
         room = max(at_once, int(np.max(np.diff(starts), initial=1)))
         first, second = np.empty(room, np.int64), np.empty(room, np.int64)
         distance = np.empty(room, np.uint8)
-        state: NDArray[np.int64] = np.zeros(3, np.int64)  # the value, the probe and the hash to go on with
+        state: NDArray[np.int64] = np.zeros(3, np.int64)  # the value, the probe and the hash to continue with
         while state[0] < _VALUES:
             count = _join(ordered, order, starts, band, radius, state, first, second, distance)
             if count:
-                yield Joined(first[:count].copy(), second[:count].copy(), distance[:count].copy())
+                yield HammingPairs(first[:count].copy(), second[:count].copy(), distance[:count].copy())
 
 
 @kernel

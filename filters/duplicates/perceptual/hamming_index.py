@@ -1,7 +1,7 @@
-"""A list of 256-bit hashes, searched for the nearest one within a radius of 31 bits: exactly, without comparing all.
+"""A search for the nearest of listed 256-bit hashes within a radius of 31 bits, exact without comparing all.
 
 As in `hamming`, two hashes within the radius differ in at most one bit of one of 16 bands of 16 bits. So for each band
-only the listed hashes with the same value, or one that is a bit apart, are compared.
+only the listed hashes with the same value, or one that differs by one bit, are compared.
 """
 
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ __all__ = ["HammingIndex"]
 
 @dataclass(frozen=True)
 class HammingIndex:
-    """Hashes in the order of each band: 130 bytes a hash, and 8 MiB."""
+    """Hashes in the order of each band: 130 bytes per hash, and 8 MiB."""
 
     hashes: NDArray[np.uint64]  # four words each
-    order: NDArray[np.int64]  # of each band, positions of hashes
-    starts: NDArray[np.int64]  # of each band, where each value begins
+    order: NDArray[np.int64]  # for each band, positions of hashes
+    starts: NDArray[np.int64]  # for each band, the start of each value
 
     @classmethod
     def of(cls, hashes: NDArray[np.uint64]) -> Self:
@@ -34,7 +34,7 @@ class HammingIndex:
         return cls(hashes, order, starts)
 
     def nearest(self, hashes: NDArray[np.uint64], radius: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the nearest listed hash of each hash, and its distance in bits; -1 for both if none is within reach.
+        """The nearest listed hash of each hash, and its distance in bits; -1 for both if none is within reach.
 
         Of several, the one that is listed first.
         """

@@ -1,14 +1,14 @@
-"""The radius join of 256-bit hashes in partitions, none of which holds many of them.
+"""The radius join of 256-bit hashes, divided into partitions of bounded size.
 
-A pair within the radius differs in at most one bit of some band (`hamming`). So each hash goes to 16 partitions, one a
-band, and each partition joins its hashes by its band alone; a pair comes out of the first band that finds it.
+A pair within the radius differs in at most one bit of some band (`hamming`). So each hash goes to 16 partitions, one
+per band, and each partition joins its hashes by its band alone; a pair is reported by the first band that finds it.
 
-Where a band is too much for one partition, it is split by its lowest bits: a hash belongs to the partition that has
-these bits, and a copy goes to each partition whose bits are the same but for a 0 where the hash has a 1. A pair that
-differs in one of these bits meets there, and nowhere else. With s such bits a hash is sent 16 * (1 + s / 2) times on
-average: 16 times without a split, 56 times with 32 partitions a band.
+If a band is too large for one partition, it is split by its lowest bits: a hash belongs to the partition with these
+bits, and a copy goes to each partition whose bits have one 0 where the hash has a 1. A pair that differs in one of
+these bits meets there, and nowhere else. With s such bits a hash is sent 16 * (1 + s / 2) times on average: 16 times
+without a split, 56 times with 32 partitions per band.
 
-What a partition returns does not grow with its pairs: each hash's nearest, and a forest that joins what pairs join.
+The output of a partition does not grow with its pairs: each hash's nearest, and a spanning forest of the pairs.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.filters.duplicates.components import Edges, spanning_forest
-from winnow.filters.duplicates.perceptual.hamming import BANDS, Joined, radius_pairs
+from winnow.filters.duplicates.perceptual.hamming import BANDS, HammingPairs, radius_pairs
 
 __all__ = [
     "PartitionJoin",
@@ -31,28 +31,28 @@ __all__ = [
 ]
 
 _NONE = np.iinfo(np.int64).max
-_DISTANCE = 32  # bits below it are a position
+_DISTANCE = 32  # the bits below are a position
 
 Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionJoin:
-    """The hashes of a partition that have others within the radius; all are positions in it."""
+    """The hashes of a partition that have others within the radius, as positions in it."""
 
     matched: Positions
-    nearest: Positions  # of the matched ones: the nearest, the first of several
+    nearest: Positions  # for each matched one the nearest, or the first of several
     distance: Positions  # to it, in bits
     forest: Edges  # the smallest of each tree, and another
 
 
 def partition_count(split: int) -> int:
-    """The number of partitions, if each band is split by so many bits."""
+    """The number of partitions if each band is split by this many bits."""
     return BANDS << split
 
 
 def send_to_partitions(hashes: NDArray[np.uint64], split: int) -> Iterator[tuple[Positions, Positions]]:
-    """Yields positions of hashes, and the partition that each goes to."""
+    """Positions of hashes, and the partition that each is sent to."""
     every = np.arange(len(hashes))
     for band in range(BANDS):
         parts = _parts(hashes, band, split)
@@ -63,7 +63,7 @@ def send_to_partitions(hashes: NDArray[np.uint64], split: int) -> Iterator[tuple
 
 
 def join_partition(hashes: NDArray[np.uint64], partition: int, split: int, radius: int) -> PartitionJoin:
-    """Join the hashes of one partition, own ones and copies, in any order; ties go to the hash that comes first."""
+    """Join the hashes of one partition, its own and copies, in any order; ties go to the first hash."""
     nearest = np.full(len(hashes), _NONE)  # the distance, then the position
     forest = (np.zeros(0, np.uint64), np.zeros(0, np.uint64))
     for joined in partition_pairs(hashes, partition, split, radius):
@@ -78,21 +78,21 @@ def join_partition(hashes: NDArray[np.uint64], partition: int, split: int, radiu
     return PartitionJoin(matched, found & ((1 << _DISTANCE) - 1), found >> _DISTANCE, forest)
 
 
-def partition_pairs(hashes: NDArray[np.uint64], partition: int, split: int, radius: int) -> Iterator[Joined]:
-    """Yields the pairs that come out of one partition; equal hashes make a pair each with each."""
+def partition_pairs(hashes: NDArray[np.uint64], partition: int, split: int, radius: int) -> Iterator[HammingPairs]:
+    """The pairs of one partition; equal hashes form a pair each with each."""
     band, own = partition >> split, belongs(hashes, partition, split)
     for joined in radius_pairs(hashes, radius, range(band, band + 1)):
-        mine = own[joined.first] | own[joined.second]  # two copies meet in the partition that they belong to
-        yield Joined(joined.first[mine], joined.second[mine], joined.distance[mine])
+        mine = own[joined.first] | own[joined.second]  # two copies meet in their own partition
+        yield HammingPairs(joined.first[mine], joined.second[mine], joined.distance[mine])
 
 
 def band_values(hashes: NDArray[np.uint64], partition: int, split: int) -> Positions:
-    """The values in the partition's band of the hashes that belong to it."""
+    """The values, in the partition's band, of the hashes that belong to it."""
     return _values(hashes, partition >> split)[belongs(hashes, partition, split)]
 
 
 def belongs(hashes: NDArray[np.uint64], partition: int, split: int) -> NDArray[np.bool_]:
-    """Whether each hash belongs to a partition; the others there are copies."""
+    """Whether each hash belongs to a partition; the others are copies."""
     found: NDArray[np.bool_] = _parts(hashes, partition >> split, split) == partition & ((1 << split) - 1)
     return found
 

@@ -5,7 +5,7 @@ luma, two passes of a box filter each way, 64 x 64 samples, a 16 x 16 cosine tra
 a bit for each coefficient above the median. The reference filters every pixel and then takes 64 x 64 of them. Filter
 and sampling are linear and separable, so here both are one weighted sum each way, which touches every pixel about once.
 
-Hashes below quality 50 are of flat pictures; they match strangers and should not be compared.
+Hashes below quality 50 are of flat pictures; they match unrelated pictures and should not be compared.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.filters.image.decode.lanes import AHEAD, CACHE_LINE, prefetch
+from winnow.filters.image.decode.simd import AHEAD, CACHE_LINE, prefetch
 from winnow.schemas.kernels import kernel
 
 __all__ = ["MIN_QUALITY", "Pdq", "pdq"]
@@ -22,7 +22,7 @@ __all__ = ["MIN_QUALITY", "Pdq", "pdq"]
 MIN_QUALITY = 50  # the reference discards 49 and less
 _SIDE = 64
 _BANDS = 16
-_STRETCH = 128  # pixels: memory that is asked for a little at a time comes while these are computed
+_STRETCH = 128  # pixels: their computation overlaps with the prefetch of the next ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,7 @@ def pdq(pixels: NDArray[np.uint8]) -> Pdq:
     """The hash of a picture.
 
     Args:
-        pixels: Rows of red, green and blue; rows of grey without a third axis. At full size: a hash of a scaled picture
-            is another hash.
+        pixels: Rows of RGB, or rows of grey without a third axis, at full size: a scaled picture has another hash.
     """
     if not pixels.size:
         raise ValueError(f"expected a picture with pixels, found shape {pixels.shape}")
@@ -49,7 +48,7 @@ def pdq(pixels: NDArray[np.uint8]) -> Pdq:
 
 @lru_cache(maxsize=1)
 def _cosines() -> NDArray[np.float32]:
-    """The first rows of a cosine transform but for its constant one."""
+    """The first rows of a cosine transform, except the constant one."""
     which = np.arange(1, _BANDS + 1)[:, None] * (2 * np.arange(_SIDE)[None, :] + 1)
     found: NDArray[np.float32] = (np.sqrt(2 / _SIDE) * np.cos(np.pi / 2 / _SIDE * which)).astype(np.float32)
     return found

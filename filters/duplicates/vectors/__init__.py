@@ -1,1 +1,1 @@
-"""Vectors of pictures and texts: cells of close ones, cosines in whole numbers, and lists of named vectors."""
+"""Vectors of pictures and texts: cells of close ones, exact cosines, and lists of named vectors."""

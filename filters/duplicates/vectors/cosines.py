@@ -1,8 +1,8 @@
-"""Vectors in whole numbers, and every pair of them whose cosine is high enough, by matrix products.
+"""Pairs of integer vectors with a high cosine, found by matrix products.
 
-A vector is scaled to nearly 4096 and rounded. So the product of any two is a sum of whole numbers below 2^24, which
-32-bit floats hold exactly, whatever the order of summation: the cosines of the rounded vectors are the same with any
-library of matrix products, any number of threads and any blocks. Rounding changes a cosine by some 0.0001.
+Vectors are scaled to length 4096 and rounded. So the product of any two is a sum of integers below 2^24, which 32-bit
+floats represent exactly in any order of summation: the cosines of the rounded vectors are the same with any library of
+matrix products, any number of threads and any blocks. Rounding changes a cosine by about 0.0001.
 """
 
 import math
@@ -41,19 +41,19 @@ class CosineJoin:
     """The vectors that have others close to them; all are positions."""
 
     matched: Positions
-    nearest: Positions  # of the matched ones: the closest, the first of several
+    nearest: Positions  # for each matched one the closest, or the first of several
     cosine: NDArray[np.float64]  # to it
     forest: Edges  # the smallest of each tree, and another
 
 
 def rounded(vectors: NDArray[np.float32]) -> tuple[Vectors, NDArray[np.bool_]]:
-    """Return vectors in whole numbers, and which of them have a direction; the others are zeros.
+    """Vectors rounded to integers, and which of them have a direction; the others become zeros.
 
-    A vector with a number that is not finite, or with zeros alone, has no direction.
+    A vector with a number that is not finite, or of zeros alone, has no direction.
     """
     scale = _ONE - 1 - math.ceil(math.sqrt(vectors.shape[1]) / 2)  # lengths stay below 4096 after rounding
     whole, known = np.empty(vectors.shape, np.int16), np.empty(len(vectors), np.bool_)
-    for begin in range(0, len(vectors), _ROUNDED):  # some at a time: what is held stays in caches
+    for begin in range(0, len(vectors), _ROUNDED):  # in parts that fit into caches
         part = slice(begin, begin + _ROUNDED)
         exact = vectors[part].astype(np.float64)
         finite = np.isfinite(exact).all(axis=1)
@@ -68,13 +68,13 @@ def rounded(vectors: NDArray[np.float32]) -> tuple[Vectors, NDArray[np.bool_]]:
 
 
 def whole_lengths(vectors: Vectors) -> NDArray[np.float64]:
-    """Return the lengths of vectors."""
+    """The lengths of vectors."""
     found: NDArray[np.float64] = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.int64).astype(np.float64))
     return found
 
 
 def cosine_pairs(vectors: Vectors, min_cosine: float) -> Iterator[NearVectors]:
-    """Yield each pair with at least this cosine once; memory does not depend on the number of pairs."""
+    """Each pair with at least this cosine, once; memory does not depend on the number of pairs."""
     lengths = whole_lengths(vectors)
     for begin in range(0, len(vectors), _LINES):
         lines = vectors[begin : begin + _LINES].astype(np.float32)
@@ -85,7 +85,7 @@ def cosine_pairs(vectors: Vectors, min_cosine: float) -> Iterator[NearVectors]:
 
 
 def join_cosines(vectors: Vectors, min_cosine: float) -> CosineJoin:
-    """Join vectors, in any order; of several that are equally close, the first one is the nearest."""
+    """Join vectors, in any order; of several equally close ones, the first is the nearest."""
     best = np.full(len(vectors), -1.0)
     nearest = np.full(len(vectors), len(vectors))
     forest = (np.zeros(0, np.uint64), np.zeros(0, np.uint64))
@@ -104,7 +104,7 @@ def _above(
     min_cosine: float,
     ahead: int,
 ) -> Iterator[NearVectors]:
-    """Yield the pairs of a block of products above its diagonal, at most those of one block of 2^20 at once."""
+    """The pairs of a block of products above its diagonal, at most those of one block of 2^20 at once."""
     room = max(1 << 20, products.shape[1])
     first, second = np.empty(room, np.int64), np.empty(room, np.int64)
     cosine = np.empty(room)

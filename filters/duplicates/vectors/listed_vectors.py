@@ -1,8 +1,8 @@
-"""Lists of vectors with names, and the nearest of them: how copies of an evaluation set's pictures are found.
+"""Lists of named vectors and a search for the nearest, by which copies of an evaluation set's pictures are found.
 
-A list is a safetensors file: `vectors` (one a row, in whole numbers as `winnow.filters.duplicates.vectors.cosines`
-makes them, or floats of any length), the names behind one another in UTF-8 (`names`), and where each ends (`ends`).
-Cosines of whole numbers are exact, so which one is the nearest depends on neither the machine nor the batch.
+A list is a safetensors file: `vectors` (one per row, as integers from `winnow.filters.duplicates.vectors.cosines` or
+floats of any length), `names` (concatenated UTF-8) and `ends` (the end of each name). Cosines of integers are exact, so
+the nearest vector depends on neither the machine nor the batch.
 """
 
 from collections.abc import Sequence
@@ -34,12 +34,12 @@ class VectorList:
 
     @property
     def dimensions(self) -> int:
-        """How many numbers each has."""
+        """The number of components of each vector."""
         return int(self.vectors.shape[1])
 
 
 def vector_list_bytes(vectors: Vectors, names: Sequence[str]) -> bytes:
-    """The file of a list; equal lists are equal bytes."""
+    """The file of a list; equal lists give equal bytes."""
     written = [name.encode() for name in names]
     ends = np.cumsum([len(one) for one in written], dtype=np.int64)
     arrays: dict[str, Array] = {"vectors": vectors, "names": np.frombuffer(b"".join(written), np.uint8), "ends": ends}
@@ -50,7 +50,7 @@ def parse_vector_list(raw: bytes, name: str) -> VectorList:
     """Read a list.
 
     Raises:
-        RecipeError: It is none, is damaged, or has a vector without a direction.
+        RecipeError: It is not a list, is damaged, or has a vector without a direction.
     """
     arrays = tensors_of(raw, name).arrays
     if not {"vectors", "names", "ends"} <= arrays.keys():
@@ -80,8 +80,8 @@ def parse_vector_list(raw: bytes, name: str) -> VectorList:
 def nearest_listed(
     vectors: NDArray[np.float32], listed: VectorList, min_cosine: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """For each vector the position of the nearest listed one, the first of several, and their cosine; −1 where none is
-    as close, or the vector has no direction."""
+    """For each vector, the position of the nearest listed one (the first of several) and their cosine; −1 if none is
+    that close, or the vector has no direction."""
     numbers, known = rounded(vectors)
     lengths = np.where(known, whole_lengths(numbers), 1)
     nearest, best = np.full(len(vectors), -1, np.int64), np.full(len(vectors), -np.inf)

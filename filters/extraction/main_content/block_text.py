@@ -1,4 +1,4 @@
-"""Writes the text of a page as it will stand: references decoded, white space single, invisible marks left out."""
+"""Write the text of a page: references decoded, white space collapsed, invisible marks removed."""
 
 import numpy as np
 

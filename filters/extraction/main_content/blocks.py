@@ -1,4 +1,4 @@
-"""A page's blocks with everything that the model reads: the scan, its measures, and what says of which kind it is."""
+"""A page's blocks with all inputs of the model: the scan, its measures, and the signs of the page's kind."""
 
 import re
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ from urllib.parse import urlsplit
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.extraction.main_content.called import called
+from winnow.filters.extraction.main_content.attribute_values import attribute_names, attribute_values
 from winnow.filters.extraction.main_content.features import Layout, laid_out
 from winnow.filters.extraction.main_content.formulas import has_formulas, with_formulas
 from winnow.filters.extraction.main_content.measures import Measures, element_tokens, measured, word_set
+from winnow.filters.extraction.main_content.named_parts import named_parts
 from winnow.filters.extraction.main_content.names import NUMBER, TAGS, hash_of
-from winnow.filters.extraction.main_content.said import names_of, said
 from winnow.filters.extraction.main_content.scan import Page, scanned
 
 _META = NUMBER["meta"]
-_OF_META = names_of(["property", "name", "itemprop", "http-equiv", "content"])
+_OF_META = attribute_names(["property", "name", "itemprop", "http-equiv", "content"])
 _LOWER_WORDS = re.compile(r"[a-z]{3,}")
 _WORDS = re.compile(r"\w+")
 _LD_TYPE = re.compile(rb'"@type"\s*:\s*"(\w+)"')
@@ -31,7 +31,7 @@ _OF_BODY = np.uint64(0x5BD1E995)
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """A scanned page, and what its head says."""
+    """A scanned page and the metadata of its head."""
 
     source: bytes  # in UTF-8, with its formulas as text
     url: str | None
@@ -42,17 +42,17 @@ class ReadPage:
 
 @dataclass(frozen=True, slots=True)
 class PageBlocks(ReadPage):
-    """A page as the model sees it."""
+    """A page with the inputs of the model."""
 
     measures: Measures
     layout: Layout
-    signs: npt.NDArray[np.uint64]  # of the page's kind
+    signs: npt.NDArray[np.uint64]  # hints at the page's kind
     token_places: npt.NDArray[np.int32]  # of each element, which of the names in classes and ids are its own
     tokens: npt.NDArray[np.uint64]
-    called: npt.NDArray[np.uint8]  # what each element is called, as bits
+    named_parts: npt.NDArray[np.uint8]  # the parts that each element is named as, as bits
 
     def __len__(self) -> int:
-        """How many blocks there are."""
+        """The number of blocks."""
         return len(self.page.block_begins)
 
     def texts(self) -> list[str]:
@@ -85,7 +85,9 @@ def page_blocks(source: bytes, url: str | None) -> PageBlocks:
     measures = measured(page, places, tokens, titles, title_words, description)
     layout = laid_out(page, measures.stats, places, tokens, (url or "").count("/"), len(url or ""))
     signs = _signs(page, source, url, title, meta, tokens, places)
-    return PageBlocks(source, url, page, meta, title, measures, layout, signs, places, tokens, called(places, tokens))
+    return PageBlocks(
+        source, url, page, meta, title, measures, layout, signs, places, tokens, named_parts(places, tokens)
+    )
 
 
 def _bytes(text: str) -> npt.NDArray[np.uint8]:
@@ -93,9 +95,9 @@ def _bytes(text: str) -> npt.NDArray[np.uint8]:
 
 
 def _meta(page: Page, source: bytes) -> dict[str, str]:
-    """What the page's <meta> elements say, by name or property; the first of equal names counts."""
+    """The contents of the page's <meta> elements by name or property; of equal names the first counts."""
     found: dict[str, str] = {}
-    for one in said(page, source, np.flatnonzero(page.tag == _META)[:_MOST_META], _OF_META):
+    for one in attribute_values(page, source, np.flatnonzero(page.tag == _META)[:_MOST_META], _OF_META):
         name = one.get("property") or one.get("name") or one.get("itemprop") or one.get("http-equiv")
         if name and one.get("content"):
             found.setdefault(name.lower(), one["content"])
@@ -111,7 +113,7 @@ def _signs(
     tokens: npt.NDArray[np.uint64],
     places: npt.NDArray[np.int32],
 ) -> npt.NDArray[np.uint64]:
-    """Keys of what tells pages of one kind from others."""
+    """Keys of what tells a page's kind."""
     found = {f"og={meta.get('og:type', '').lower()}", f"generator={meta.get('generator', '').lower()[:9]}"}
     for begin, end in page.data.T.tolist():
         found.update(f"ld={name.decode()}" for name in _LD_TYPE.findall(source, begin, min(end, begin + _MOST_DATA)))

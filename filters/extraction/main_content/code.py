@@ -1,4 +1,4 @@
-"""The language of a listing, as highlighters name it in the classes of its markup."""
+"""The language of a code listing, from the class names that syntax highlighters use."""
 
 import re
 from typing import Final
@@ -27,7 +27,7 @@ _SHORT: Final = {
 
 
 def code_language(page: Page, source: bytes, listing: int) -> str | None:
-    """The language that a <pre>, a <code> in it or what is around it is said to be in; None where nothing says so."""
+    """The language named by a <pre>, a <code> in it or an element around it; None if none names one."""
     element, around = listing, [listing]
     while len(around) < _AROUND and page.parent[element] >= 0:
         element = int(page.parent[element])
@@ -42,7 +42,7 @@ def code_language(page: Page, source: bytes, listing: int) -> str | None:
 
 
 def _elements_inside(page: Page, element: int) -> slice:
-    """The elements of a listing: those behind its start that begin before its end in the text."""
+    """The elements inside a listing."""
     end = int(np.searchsorted(page.begins[element:], page.ends[element], "left")) + element
     return slice(element, min(end, element + 64))
 

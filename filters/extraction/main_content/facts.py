@@ -1,4 +1,4 @@
-"""What a scanned page says of itself: title, canonical address, language, links, images and their captions."""
+"""The metadata of a scanned page: title, canonical address, language, links, images and their captions."""
 
 from typing import Final
 
@@ -6,10 +6,15 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.extraction.candidates import MOST_CANDIDATES, OF_IMAGES, OF_SOURCES
+from winnow.filters.extraction.main_content.attribute_values import (
+    attribute_names,
+    attribute_values,
+    decoded_value,
+    first_attribute_value,
+)
 from winnow.filters.extraction.main_content.blocks import ReadPage
 from winnow.filters.extraction.main_content.headline import headline
 from winnow.filters.extraction.main_content.names import NUMBER
-from winnow.filters.extraction.main_content.said import decoded, first_said, names_of, said
 from winnow.filters.extraction.main_content.scan import Page
 from winnow.filters.extraction.page import (
     CANDIDATES_AN_IMAGE,
@@ -30,12 +35,12 @@ _MOST_PARENTS: Final = 32
 
 
 _HREF, _LANG, _REL, _OF_LINK = (
-    names_of(["href"]),
-    names_of(["lang", "xml:lang"]),
-    names_of(["rel"]),
-    names_of(["rel", "href"]),
+    attribute_names(["href"]),
+    attribute_names(["lang", "xml:lang"]),
+    attribute_names(["rel"]),
+    attribute_names(["rel", "href"]),
 )
-_SETS, _OF_IMAGE = names_of(OF_SOURCES), names_of(OF_IMAGES)
+_SETS, _OF_IMAGE = attribute_names(OF_SOURCES), attribute_names(OF_IMAGES)
 
 
 def page_facts(read: ReadPage, limits: PageLimits) -> tuple[Facts, dict[int, int]]:
@@ -47,7 +52,7 @@ def page_facts(read: ReadPage, limits: PageLimits) -> tuple[Facts, dict[int, int
         _add_captions(page, images, numbers, limits)
     titles = [title for title in (label(meta.get("og:title"), limits), label(read.title, limits)) if title]
     declared = (
-        first_said(page, source, _some(page, _HTML), _LANG)
+        first_attribute_value(page, source, _some(page, _HTML), _LANG)
         or meta.get("content-language")
         or meta.get("og:locale")
         or ""
@@ -63,8 +68,8 @@ def page_facts(read: ReadPage, limits: PageLimits) -> tuple[Facts, dict[int, int
 
 
 def addresses_of(read: ReadPage) -> Addresses:
-    """What a page's references are relative to."""
-    base = first_said(read.page, read.source, _some(read.page, _BASE), _HREF)
+    """The resolver of a page's relative references."""
+    base = first_attribute_value(read.page, read.source, _some(read.page, _BASE), _HREF)
     return Addresses((Addresses(read.url).absolute(base.strip()) if base else None) or read.url)
 
 
@@ -74,7 +79,7 @@ def _some(page: Page, tag: int) -> npt.NDArray[np.int64]:
 
 
 def _canonical(page: Page, source: bytes, addresses: Addresses) -> str | None:
-    for link_element in said(page, source, np.flatnonzero(page.tag == _LINK), _OF_LINK):
+    for link_element in attribute_values(page, source, np.flatnonzero(page.tag == _LINK), _OF_LINK):
         if "canonical" in link_element.get("rel", "").lower().split():
             written = link_element.get("href")
             return addresses.absolute(written.strip()) if written else None
@@ -86,13 +91,13 @@ def _links(page: Page, source: bytes, addresses: Addresses, limits: PageLimits) 
     seen: set[bytes] = set()
     anchors = np.flatnonzero((page.tag == _A) & (page.target[0] >= 0))
     begins, ends = page.target[:, anchors].tolist()
-    relations = said(page, source, anchors, _REL)
+    relations = attribute_values(page, source, anchors, _REL)
     for begin, end, relation in zip(begins, ends, relations, strict=True):
         raw = source[begin:end]
         if raw in seen or raw[:1] == b"#":
             continue
         seen.add(raw)
-        url = link(decoded(raw), addresses)
+        url = link(decoded_value(raw), addresses)
         if url is not None and url not in links:
             links[url] = relation.get("rel")
             if len(links) >= limits.max_links:
@@ -110,7 +115,7 @@ def _images(
     elements = np.flatnonzero(page.tag == _IMAGE)[: limits.max_images]
     parents = page.parent[elements].tolist()
     for number, (element, parent, attributes) in enumerate(
-        zip(elements.tolist(), parents, said(page, source, elements, _OF_IMAGE), strict=True)
+        zip(elements.tolist(), parents, attribute_values(page, source, elements, _OF_IMAGE), strict=True)
     ):
         image = image_of(attributes, of_pictures.get(parent, []), addresses, limits, room)
         if image is not None:
@@ -121,18 +126,20 @@ def _images(
 
 
 def _sources(page: Page, source: bytes) -> dict[int, list[str]]:
-    """What the <source> elements of each <picture> say."""
+    """The addresses in the <source> elements of each <picture>."""
     found: dict[int, list[str]] = {}
     elements = np.flatnonzero((page.tag == _SOURCE) & (page.parent >= 0))
     elements = elements[page.tag[page.parent[elements]] == _PICTURE]
-    for parent, values in zip(page.parent[elements].tolist(), said(page, source, elements, _SETS), strict=True):
+    for parent, values in zip(
+        page.parent[elements].tolist(), attribute_values(page, source, elements, _SETS), strict=True
+    ):
         sets = found.setdefault(parent, [])
         sets += [values[name] for name in OF_SOURCES if values.get(name)][: MOST_CANDIDATES - len(sets)]
     return found
 
 
 def _figure(page: Page, element: int) -> int:
-    """The nearest figure around an element; -1."""
+    """The nearest figure around an element, or -1."""
     for _ in range(_MOST_PARENTS):
         element = int(page.parent[element])
         if element < 0 or page.tag[element] == _FIGURE:

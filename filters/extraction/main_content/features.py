@@ -1,8 +1,8 @@
-"""What the model knows of each block: numbers of its own, of where it stands, and of what is around it.
+"""The features of each block: its own counts, its position, and its context.
 
-`laid_out` computes what a page needs once (sums up to each block, groups of blocks with equal markup, headings), and
-`filled` writes the rows of some blocks from it; their columns are `COLUMNS`. Scores of names and of words come from
-the linear models and are written by the same functions, once they are known.
+`laid_out` computes once what the page's rows need (cumulative sums, groups of blocks with equal markup, headings), and
+`filled` writes the rows of some blocks; their columns are `COLUMNS`. Scores of names and words come from the linear
+models and are written by the same functions once they are known.
 """
 
 from typing import NamedTuple
@@ -99,7 +99,7 @@ _WORD_SUM, _CHARACTER_SUM, _LINK_SUM, _LONG_SUM, _SENTENCE_SUM = range(5)
 
 
 class Layout(NamedTuple):
-    """What a page's rows are written from."""
+    """What the rows of a page are computed from."""
 
     sums: Floats  # [, 5] over the blocks before: words, bytes, bytes of links, words of long text, sentences
     long_blocks: Floats  # the same of long blocks alone

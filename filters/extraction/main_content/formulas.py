@@ -1,7 +1,7 @@
-"""Writes the formulas of a page as TeX between dollars, as far as the page has their TeX; others by their characters.
+"""Write a page's formulas as TeX between dollars if the page has their TeX, otherwise by their characters.
 
-MathML keeps TeX in an annotation or in `alttext`; MathJax in a script. KaTeX draws each formula a second time, out of
-spans for the eye alone: these go.
+MathML has TeX in an annotation or in `alttext`; MathJax in a script. KaTeX repeats each formula as spans for display
+only, which are removed.
 """
 
 import re
@@ -13,7 +13,7 @@ from winnow.filters.extraction.main_content.scan import Page
 _MATH_TAG, _SCRIPT_TAG = NUMBER["math"], NUMBER["script"]
 _MATH, _MATH_END = b"<math", b"</math>"
 _DRAWN: Final = b'<span class="katex-html"'
-_MOST_BYTES: Final = 1 << 14  # of one formula; a longer one is left as it is
+_MOST_BYTES: Final = 1 << 14  # a longer formula is left unchanged
 _ANNOTATION = re.compile(
     rb"<annotation\b[^<>]{0,99}\bencoding\s*=\s*[\"']?(?:application/x-tex|(?:La)?TeX)\b[^<>]{0,99}>([^<]*)<",
     re.IGNORECASE,
@@ -30,7 +30,7 @@ _SPAN = re.compile(rb"<(/?)span\b", re.IGNORECASE)
 
 
 def has_formulas(page: Page, source: bytes) -> bool:
-    """Whether a scanned page has formulas that are not text."""
+    """Whether a scanned page has formulas that are not yet text."""
     if (page.tag == _MATH_TAG).any():
         return True
     scripts = page.attributes[:, page.tag == _SCRIPT_TAG].T.tolist()

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.extraction.main_content.blocks import PageBlocks
-from winnow.filters.extraction.main_content.called import comment_blocks
 from winnow.filters.extraction.main_content.code import code_language
 from winnow.filters.extraction.main_content.facts import addresses_of
+from winnow.filters.extraction.main_content.named_parts import comment_blocks
 from winnow.filters.extraction.main_content.names import HEADING_LEVEL, NUMBER
 from winnow.filters.extraction.main_content.scan import Page
 from winnow.filters.extraction.main_content.writing import (
@@ -28,7 +28,7 @@ from winnow.filters.extraction.main_content.writing import (
     QUOTE,
     ROW,
     TABLE,
-    Written,
+    MainText,
     comment_ranges,
     images_at,
     stands_of,
@@ -68,7 +68,7 @@ class MarkdownPage:
     links: bool  # whether the addresses of links are wanted
 
 
-def as_markdown(source: MarkdownPage, kept: npt.NDArray[np.bool_]) -> Written:
+def as_markdown(source: MarkdownPage, kept: npt.NDArray[np.bool_]) -> MainText:
     """The text of these blocks as Markdown, with its parts."""
     page = source.blocks.page
     writer, stands = _Writer(source, kept), stands_of(page)
@@ -84,7 +84,7 @@ class _Writer:
     def __init__(self, source: MarkdownPage, kept: npt.NDArray[np.bool_]) -> None:
         self._source, self._page = source, source.blocks.page
         self._addresses = addresses_of(source.blocks)
-        self._comments = comment_blocks(self._page, source.blocks.layout, source.blocks.called)
+        self._comments = comment_blocks(self._page, source.blocks.layout, source.blocks.named_parts)
         self._languages: list[str | None] = []
         self._text = bytearray()
         self._found: list[tuple[PartKind, int, int, bool]] = []  # parts: what, from where to where, if it is a comment
@@ -131,12 +131,12 @@ class _Writer:
         for _, number in [one for one in images if one[0] >= end]:
             self._add_image(number)
 
-    def ended(self) -> Written:
+    def ended(self) -> MainText:
         """The whole text."""
         self._end_part()
         return self._with_images()
 
-    def _with_images(self) -> Written:
+    def _with_images(self) -> MainText:
         """The text with its images in place of their marks, and each as a part of its own."""
         text, shifts, at = bytearray(), [(0, 0)], 0
         kinds: list[tuple[int, int, PartKind, int, int | None, bool]] = []
@@ -159,7 +159,7 @@ class _Writer:
         for begin, _, kind, end, image_number, is_comment in sorted(kinds, key=lambda one: one[:2]):
             parts.add(kind, begin, end, image_number)
             marked.append(is_comment or (image_number is not None and bool(marked) and marked[-1]))
-        return Written(PlacedText(bytes(text), parts), comment_ranges(parts, marked, len(text)), self._languages)
+        return MainText(PlacedText(bytes(text), parts), comment_ranges(parts, marked, len(text)), self._languages)
 
     def _spaced(self, place: int, begin: int, number: int) -> str:
         mark = f"\x02{number}\x03"

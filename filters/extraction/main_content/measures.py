@@ -1,7 +1,7 @@
-"""What is counted in each block of a page, and the keys by which its words and its markup are known to the model.
+"""Counts over each block of a page, and the keys by which the model knows its words and its markup.
 
-Counts hold for any script: a run of letters is a word, an ideograph or a kana six tenths of one, a letter of a script
-that writes no spaces a fifth. Case is counted in ASCII alone, and is -1 where a block has no ASCII letter.
+Counts work for any script: a run of letters is one word, an ideograph or a kana six tenths of one, a letter of a script
+without spaces a fifth. Case is counted in ASCII only, and is -1 for a block without ASCII letters.
 """
 
 from typing import NamedTuple
@@ -23,12 +23,12 @@ STATS = (
 CHARACTERS, WORDS, IN_TITLE, IN_DESCRIPTION, DIGITS, COMMAS, SENTENCES, ENDS, COLON = range(9)
 UPPER, CAPITALS, MONEY, COPYRIGHT, PIPES, AT, QUESTION, COPY, COPIES, OF_TITLE = range(9, len(STATS))
 
-MOST_WORDS = 40  # of a block, that its score is made of
+MOST_WORDS = 40  # of a block, that its score is based on
 MOST_ANCESTORS = 48
 MOST_NAMES = 192  # of a block
-_ROOM = 512  # for the names of a block, or its words, among which each is counted once
-MOST_TOKENS = 2_048  # that are looked at for a block: an element with very many is around many blocks
-_SHORT = 6  # words: such a block has scores of its own
+_ROOM = 512  # slots for the names or words of a block, among which each is counted once
+MOST_TOKENS = 2_048  # examined per block: an element with very many contains many blocks
+_SHORT = 6  # words: such a block has separate scores
 _BASIS, _PRIME = np.uint64(FNV_BASIS), np.uint64(FNV_PRIME)
 _SHORT_MARK, _WHOLE_MARK = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 _MIX = np.uint64(0xFF51AFD7ED558CCD)
@@ -37,7 +37,7 @@ _TOGETHER = np.uint64(0x8EBC6AF09C88C6E3)
 
 
 class Measures(NamedTuple):
-    """Of each block: its counts, and the keys of its words and its markup as ranges of two lists."""
+    """Counts of each block, and the keys of its words and its markup as ranges of two lists."""
 
     stats: Table
     word_places: npt.NDArray[np.int32]

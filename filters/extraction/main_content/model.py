@@ -1,7 +1,7 @@
-"""The learned model: which words and which markup main content has, trees over the features, and how sure it is.
+"""The learned model of main content: weights of words and markup, trees over the features, and the confidence.
 
-Everything is a plain array in one file of numpy (no pickle). Linear weights are stored in eight bits with a scale for
-each column; the tables that find a key's row are made when the file is read.
+All parts are plain arrays in one numpy file (no pickle). Linear weights are stored in eight bits with a scale per
+column; the tables that find a key's row are built when the file is read.
 """
 
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ from winnow.schemas.kernels import arithmetic, kernel
 Table = npt.NDArray[np.float32]
 Keys = npt.NDArray[np.uint64]
 
-CROSSES = (len(KINDS), 10, 3)  # by the page's kind; by tag and links; by where the first <h1> is
-WEIGHTS = 1 + sum(CROSSES) + 1  # a key's own, one for each cross, and one for a model without them
+CROSSES = (len(KINDS), 10, 3)  # by the page's kind; by tag and links; by the position of the first <h1>
+WEIGHTS = 1 + sum(CROSSES) + 1  # of a key: its own, one per cross, and one for use without crosses
 LEAST_WORDS_OF_A_COPY = 8
-LEAST_KNOWN = 0.35  # of the keys of a page's words, for these to say something
+LEAST_KNOWN = 0.35  # the least share of known words for scores of words to count
 _PRE = MARKS.index("pre")
 _EVERY_LEAF = np.uint32(0xFFFFFFFF)
-_SEQUENCE = np.uint32(0x077CB531)  # whose every five bits in a row differ: by them a single bit's place is found
+_SEQUENCE = np.uint32(0x077CB531)  # a de Bruijn sequence, by which the place of a single bit is found
 _PLACES = np.zeros(32, np.int32)
 for _bit in range(32):
     _PLACES[(0x077CB531 << _bit & 0xFFFFFFFF) >> 27] = _bit
@@ -45,31 +45,31 @@ class KeyWeights(NamedTuple):
 
 
 class Trees(NamedTuple):
-    """Trees as flat arrays: a node is a column, a threshold and two nodes; a negative node is a leaf."""
+    """Trees as flat arrays: a node has a column, a threshold and two children; a negative node is a leaf."""
 
     roots: npt.NDArray[np.int32]
     column: npt.NDArray[np.int16]
     threshold: Table
     left: npt.NDArray[np.int16]
     right: npt.NDArray[np.int16]
-    leaves: Table  # of each tree from the left to the right
+    leaves: Table  # of each tree, from left to right
     first_leaf: npt.NDArray[np.int32]  # of each tree
 
 
 class Cuts(NamedTuple):
-    """The same trees as what each node rules out: a row above its threshold ends in no leaf on its left."""
+    """The same trees by what each node excludes: a row above its threshold reaches no leaf on its left."""
 
     roots: npt.NDArray[np.int32]
     column: npt.NDArray[np.int16]
     threshold: Table
-    stay: npt.NDArray[np.uint32]  # bits of the leaves that are left
+    stay: npt.NDArray[np.uint32]  # bits of the remaining leaves
     leaves: Table
     first_leaf: npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
 class KindWeights:
-    """A multinomial logistic regression over a page's signs and numbers."""
+    """A multinomial logistic regression over a page's signs and numbers, which gives its kind."""
 
     keys: Keys  # ascending
     weights: Table  # [keys, kinds]
@@ -79,18 +79,20 @@ class KindWeights:
     bias: Table
 
     def probabilities(self, signs: Keys, numbers: Table) -> Table:
-        """How likely each kind is."""
+        """The probability of each kind."""
         places = np.searchsorted(self.keys, signs)
         places = places[self.keys[np.minimum(places, len(self.keys) - 1)] == signs]
         values = np.clip((numbers - self.mean) / self.scale, -3, 3)
         sums = self.weights[places].sum(0, dtype=np.float64) / max(1.0, len(places)) ** 0.5 + self.bias
-        sums += (values[:, np.newaxis].astype(np.float64) * self.numbers).sum(0)  # in order, as a product might not be
+        sums += (values[:, np.newaxis].astype(np.float64) * self.numbers).sum(
+            0
+        )  # in a fixed order, which a matrix product does not have
         found = np.exp(sums - sums.max())
         return np.asarray(found / found.sum(), np.float32)
 
 
 def open_keys(keys: Keys) -> tuple[Keys, npt.NDArray[np.int32]]:
-    """An open table that finds the place of each key."""
+    """An open-addressing table that finds the row of each key."""
     size = 8
     while size < 2 * len(keys):
         size *= 2
@@ -206,7 +208,7 @@ def _sigmoid(values: Table) -> Table:
 
 
 def network_probabilities(network: Network, blocks: PageBlocks, rows: Table) -> Table:
-    """How likely each block of a page is main content, as the network sees it."""
+    """The network's probability that each block of a page is main content."""
     return _sigmoid(
         logits(network, rows, np.ascontiguousarray(blocks.layout.group[:, 0]), blocks.layout.heading + np.int32(1))
     )
@@ -214,21 +216,21 @@ def network_probabilities(network: Network, blocks: PageBlocks, rows: Table) -> 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Everything that is learned."""
+    """All learned parts."""
 
     kinds: KindWeights
     names: KeyWeights
     words: KeyWeights
     trees: Cuts
     network: Network
-    calibration: tuple[Table, Table]  # expected F1, and the mean F1 that pages with it had
+    calibration: tuple[Table, Table]  # expected F1, and the mean F1 measured at it
 
     def scores(self, blocks: PageBlocks, kinds: Table) -> Table:
         """The scores of each block's names and words: [, 4], those without crosses last."""
         return linear_scores(blocks, int(kinds.argmax()), self.names, self.words)
 
     def probabilities(self, blocks: PageBlocks) -> tuple[Table, Table]:
-        """How likely each block is main content, and each kind. A page of very many blocks is judged by trees alone."""
+        """The probability that each block is main content, and of each kind. Very long pages use trees alone."""
         kinds = self.kinds.probabilities(blocks.signs, blocks.layout.page_numbers)
         found = np.zeros(len(blocks), np.float32)
         scores = self.scores(blocks, kinds) if len(blocks) else None
@@ -246,7 +248,7 @@ def linear_scores(
 ) -> Table:
     """The scores of names and words of each block of a page of this kind.
 
-    Words decide nothing on a page in a language that the model has not learned (or that is taken for `foreign`).
+    Words do not count on a page in a language that the model has not learned, or with `foreign`.
     """
     measures = blocks.measures
     crosses = crossed(blocks.page, blocks.layout, kind)
@@ -260,7 +262,7 @@ def linear_scores(
 
 
 def chosen(probabilities: Table, words: npt.NDArray[Any]) -> tuple[npt.NDArray[np.bool_], float]:
-    """The blocks that maximise expected F1 of words (those most likely, as many as raise it), and that F1."""
+    """The blocks that maximise the expected F1 of words (the most likely, as many as raise it), and that F1."""
     kept = np.zeros(len(words), np.bool_)
     if not len(words):
         return kept, 0.0
@@ -274,7 +276,7 @@ def chosen(probabilities: Table, words: npt.NDArray[Any]) -> tuple[npt.NDArray[n
 
 
 def without_copies(blocks: PageBlocks, kept: npt.NDArray[np.bool_], probabilities: Table) -> npt.NDArray[np.bool_]:
-    """Each long text once, where it is most likely; code may repeat itself."""
+    """Keep each long text once, where it is most likely; code may repeat."""
     stats, page = blocks.measures.stats, blocks.page
     repeated = np.flatnonzero(kept & (stats[:, COPIES] > 1) & (stats[:, WORDS] >= LEAST_WORDS_OF_A_COPY))
     seen: set[bytes] = set()
@@ -289,7 +291,7 @@ def without_copies(blocks: PageBlocks, kept: npt.NDArray[np.bool_], probabilitie
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What is kept of a page."""
+    """The main content of a page."""
 
     kept: npt.NDArray[np.bool_]  # of each block
     kind: str
@@ -298,7 +300,7 @@ class Judgement:
 
 
 def judged(blocks: PageBlocks, model: "Model") -> Judgement:
-    """The main content of a page. Documentation repeats itself, so its copies are kept."""
+    """The main content of a page. The repetitions of documentation are kept."""
     probabilities, kinds = model.probabilities(blocks)
     words = blocks.measures.stats[:, WORDS]
     kept, expected = chosen(probabilities, words)
@@ -310,7 +312,7 @@ def judged(blocks: PageBlocks, model: "Model") -> Judgement:
 
 
 def read(file: Path) -> Model:
-    """A model out of its file."""
+    """Read a model from its file."""
     with np.load(file, allow_pickle=False) as stored:
         return Model(
             KindWeights(*(stored[f"kinds_{name}"] for name in ("keys", "weights", "mean", "scale", "numbers", "bias"))),
@@ -323,7 +325,7 @@ def read(file: Path) -> Model:
 
 
 def _whole(stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """An array in the precision that is computed in."""
+    """An array in the precision of computation."""
     return stored.astype(np.float32) if stored.dtype == np.float16 else stored
 
 

@@ -1,8 +1,8 @@
-"""A small network over all blocks of a page: each block's numbers, its neighbours, and means over what it belongs to.
+"""A small network over all blocks of a page: each block's features, its neighbours, and means over its groups.
 
-Two layers; each joins a convolution over neighbouring blocks with the means over the blocks of equal markup, over
-those under the same heading, and over the page. Trees judge a block by thresholds, this by how a page's blocks differ:
-their errors differ, and the mean of the two is better than either.
+Two layers; each adds a convolution over neighbouring blocks and the means over the blocks of equal markup, over those
+under the same heading, and over the page. Trees judge a block by thresholds, the network by how the blocks of a page
+differ: their errors differ, and the mean of the two is better than either.
 """
 
 from typing import NamedTuple
@@ -33,11 +33,11 @@ _FAR = np.float32(4)  # standard deviations
 
 
 class Network(NamedTuple):
-    """Weights; a layer's are stacked along the first axis."""
+    """The weights; those of layers are stacked along the first axis."""
 
     mean: Table
     scale: Table
-    tags: Ints  # [tag columns, tags] that have an input of their own
+    tags: Ints  # tags with an input of their own
     enter: Table
     enter_bias: Table
     enter_norm: Table  # [2, width] factors and terms
@@ -69,7 +69,7 @@ def _inputs(rows, mean, scale, tags, numbers, tag_columns):  # type: ignore[no-u
 
 
 def inputs(rows: Table, mean: Table, scale: Table, tags: Ints) -> Table:
-    """What the network reads of rows of features."""
+    """The network's inputs from rows of features."""
     return np.asarray(_inputs(rows, mean, scale, tags, _NUMBERS, _TAG_COLUMNS))
 
 
@@ -191,5 +191,5 @@ def _logits(network, rows, groups, sections, numbers, tag_columns):  # type: ign
 
 
 def logits(network: Network, rows: Table, groups: Ints, sections: Ints) -> Table:
-    """How much speaks for each block of a page, from its rows, its groups of markup and its headings."""
+    """The logit of each block of a page, from its features, its groups of markup and its headings."""
     return np.asarray(_logits(network, rows, groups, sections, _NUMBERS, _TAG_COLUMNS))

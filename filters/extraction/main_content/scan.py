@@ -1,13 +1,13 @@
-"""Read a page's source once, into flat arrays: its elements, its blocks, and the text that a reader sees.
+"""Read a page's source once, into flat arrays: its elements, its blocks, and its visible text.
 
-The text is written as it will stand: references decoded, white space single, soft hyphens and marks of byte order
-left out, line breaks where the page breaks lines. A block is a run of text between the borders of two block elements;
-it belongs to the innermost that is open. An element is a range of the text, and of the blocks.
+Text is written as shown: references decoded, white space collapsed, soft hyphens and byte order marks removed, line
+breaks where the page breaks lines. A block is a run of text between the borders of two block elements; it belongs to
+the innermost open one. An element is a range of the text, and of the blocks.
 
 Tags are read by the HTML standard's tokenizer and paired by its common rules: what ends a paragraph, an item, a cell;
-which end tags reach how far. What it does with broken formatting (it opens elements again) changes no text and no
-block, and is left out. Nothing is refused and nothing recurses: deeper than MOST_DEEP, elements lie side by side, as
-in browsers. One pass, linear but for end tags, each of which looks at no more than MOST_DEEP elements.
+how far end tags reach. Its repair of broken formatting (it opens elements again) changes no text and no block, and is
+omitted. Nothing is refused and nothing recurses: below MOST_DEEP, elements become siblings, as in browsers. One pass,
+linear except for end tags, each of which examines at most MOST_DEEP elements.
 """
 
 from typing import NamedTuple
@@ -376,11 +376,11 @@ def _scan(source):  # type: ignore[no-untyped-def]
 
 
 def scanned(source: Bytes) -> Page:
-    """The page of a source in UTF-8."""
+    """The page of a UTF-8 source."""
     sheet = _scan(source)
     counts = sheet.counts
     elements, blocks = sheet.elements[:, : counts[N_ELEMENTS]], sheet.blocks[:, : counts[N_BLOCKS]]
-    ends = elements[END_BLOCK]  # what ended in a block of white space, which is none, ends where the blocks do
+    ends = elements[END_BLOCK]  # what ended in a blank block, which does not exist, ends with the last block
     np.minimum(ends, counts[N_BLOCKS], out=ends)
     columns = [source, sheet.text[: counts[N_TEXT]], *(elements[row] for row in (TAG, PARENT))]
     columns += [sheet.masks[: counts[N_ELEMENTS]], *(elements[row] for row in (BEGINS, ENDS, FIRST_BLOCK, END_BLOCK))]
@@ -390,5 +390,5 @@ def scanned(source: Bytes) -> Page:
 
 
 def _whole(part: Numbers) -> Numbers:
-    """A part of an array as one of its own: what takes pages would be compiled again for another layout in memory."""
+    """A contiguous copy: another memory layout would compile the kernels that take pages again."""
     return np.ascontiguousarray(part)

@@ -1,6 +1,6 @@
-"""The text of chosen blocks, with its parts: headings, lists, tables as rows, code with its lines, quotes, images.
+"""The text of chosen blocks with its parts: headings, lists, tables as rows, code with its lines, quotes, images.
 
-Blocks stand apart by an empty line; items of a list and rows of a table by the end of a line, cells by a tab.
+An empty line separates blocks, the end of a line list items and table rows, a tab cells.
 """
 
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.extraction.main_content.blocks import PageBlocks
-from winnow.filters.extraction.main_content.called import comment_blocks
 from winnow.filters.extraction.main_content.code import code_language
+from winnow.filters.extraction.main_content.named_parts import comment_blocks
 from winnow.filters.extraction.main_content.names import HEADING_LEVEL, NUMBER
 from winnow.filters.extraction.main_content.scan import Page
 from winnow.filters.extraction.placed_text import Parts, PlacedText
@@ -30,15 +30,15 @@ for _stand, _names in (
         _OF_TAG[NUMBER[_name]] = _stand
 _IMAGE = NUMBER["img"]
 _WHOLE_TEXT: Final = 0.95
-# A table lays out a page if its cells hold more blocks on average, if one of several blocks is long and most of the
-# table, or if a heading of the page or another table stands in it.
+# A table is used for layout if its cells have more blocks on average, if one of several blocks is long and most of the
+# table, or if it contains a heading of the page or another table.
 _LAYOUT_CELL_BLOCKS: Final = 6
 _LAYOUT_CELL_BYTES: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Stands:
-    """Where each block stands, and where each image does."""
+class Positions:
+    """The position of each block and image among the page's elements."""
 
     of_block: npt.NDArray[np.int32]  # [, 8] elements; -1
     images: npt.NDArray[np.int32]  # elements, in reading order
@@ -93,18 +93,18 @@ def _stands(page):  # type: ignore[no-untyped-def]
     return blocks
 
 
-def stands_of(page: Page) -> Stands:
-    """Where a page's blocks and images stand."""
-    return Stands(_stands(page), np.flatnonzero(page.tag == _IMAGE).astype(np.int32))
+def stands_of(page: Page) -> Positions:
+    """The positions of a page's blocks and images."""
+    return Positions(_stands(page), np.flatnonzero(page.tag == _IMAGE).astype(np.int32))
 
 
 _ORDER: Final = (CODE, TABLE, HEADING, LIST, QUOTE)
 _KINDS: Final[tuple[PartKind, ...]] = ("code", "table", "heading", "list", "quote", "text")
-_OUTER: Final = np.array([CODE, TABLE, -1, LIST, QUOTE, -1])  # where a part is as large as the outer element
+_OUTER: Final = np.array([CODE, TABLE, -1, LIST, QUOTE, -1])  # for parts as large as their outer element
 
 
 def _kinds(stands: npt.NDArray[np.int32]) -> tuple[list[PartKind], list[int]]:
-    """The kind of each block, and the outer element of its part; -1 where it is a part of its own."""
+    """The kind of each block, and the outer element of its part; -1 if it is a part of its own."""
     inside = stands[:, _ORDER] >= 0
     found = np.where(inside.any(1), inside.argmax(1), len(_ORDER))
     outer = np.where(_OUTER[found] >= 0, np.take_along_axis(stands, np.maximum(_OUTER[found], 0)[:, None], 1)[:, 0], -1)
@@ -112,7 +112,7 @@ def _kinds(stands: npt.NDArray[np.int32]) -> tuple[list[PartKind], list[int]]:
 
 
 def _betweens(stands: npt.NDArray[np.int32]) -> list[bytes]:
-    """What stands between each block and the one before it."""
+    """The separator before each block."""
     same = stands[1:] == stands[:-1]
     inside = stands[:-1] >= 0
     in_row = inside[:, CELL] & inside[:, ROW] & same[:, ROW]
@@ -124,16 +124,16 @@ def _betweens(stands: npt.NDArray[np.int32]) -> list[bytes]:
 _MARKS: Final = (b" ", b"\t", b"\n", b"\n\n")
 
 
-class Written(NamedTuple):
-    """The text of a page's main content, and what is said of parts of it."""
+class MainText(NamedTuple):
+    """The text of a page's main content, with facts about its parts."""
 
     placed: PlacedText
-    comments: list[tuple[int, int]]  # the ranges of the text that are readers' comments, each with what parts it
+    comments: list[tuple[int, int]]  # the ranges of readers' comments, each with the separator before it
     languages: list[str | None]  # of each part that is code
 
 
 def comment_ranges(parts: Parts, marked: list[bool], size: int) -> list[tuple[int, int]]:
-    """The ranges of a text of which these parts are comments: from the end of the part before to the last one's end."""
+    """The ranges of a text that consist of comments, each from the end of the part before it."""
     found: list[tuple[int, int]] = []
     end = 0
     for last, is_comment in zip(parts.ends, marked, strict=True):
@@ -144,14 +144,14 @@ def comment_ranges(parts: Parts, marked: list[bool], size: int) -> list[tuple[in
             found.append((begin, last))
         end = max(end, last)
     if sum(last - begin for begin, last in found) >= _WHOLE_TEXT * size:
-        return []  # a page of posts alone, which are called comments
+        return []  # a page of posts alone, whose markup calls them comments
     return [(begin, last) for begin, last in found if begin < last]
 
 
-def written(blocks: PageBlocks, kept: npt.NDArray[np.bool_], numbers: dict[int, int]) -> Written:
-    """The text of these blocks. `numbers` are those of images by their elements."""
+def written(blocks: PageBlocks, kept: npt.NDArray[np.bool_], numbers: dict[int, int]) -> MainText:
+    """The text of these blocks. `numbers` maps the elements of images to their numbers."""
     page = blocks.page
-    stands, comments = stands_of(page), comment_blocks(page, blocks.layout, blocks.called)
+    stands, comments = stands_of(page), comment_blocks(page, blocks.layout, blocks.named_parts)
     shown = page.text.tobytes()
     chosen = np.flatnonzero(kept).tolist()
     rows = stands.of_block[chosen]
@@ -203,7 +203,7 @@ def written(blocks: PageBlocks, kept: npt.NDArray[np.bool_], numbers: dict[int, 
         if at >= end and len(text) == open_part.begin:
             open_part = None
     end_part()
-    return Written(PlacedText(bytes(text), parts), comment_ranges(parts, marked, len(text)), languages)
+    return MainText(PlacedText(bytes(text), parts), comment_ranges(parts, marked, len(text)), languages)
 
 
 class _Open(NamedTuple):
@@ -218,7 +218,7 @@ class _Open(NamedTuple):
 def images_at(
     page: Page, kept: npt.NDArray[np.bool_], images: npt.NDArray[np.int32], numbers: dict[int, int]
 ) -> dict[int, list[tuple[int, int]]]:
-    """By block, the images that are shown in it, before it, or after it where it is the last: (place, number)."""
+    """For each block, the images in or before it, and for the last also after it: (place, number)."""
     found: dict[int, list[tuple[int, int]]] = {}
     blocks = len(kept)
     for element in images.tolist():

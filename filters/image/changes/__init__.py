@@ -1,1 +1,1 @@
-"""Changes of pictures on their way to an export: resized, encoded anew, faces blurred, metadata removed."""
+"""Changes to exported pictures: resizing, new encoding, blurred faces, removed metadata."""

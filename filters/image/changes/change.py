@@ -1,4 +1,4 @@
-"""Changes one picture for an export: from the bytes of its file to those that are written."""
+"""Changes one picture for an export: from the bytes of its file to those written."""
 
 import hashlib
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from winnow.filters.image.changes.options import PictureChanges
 from winnow.filters.image.changes.pixels import Box, blur, framed, scaled
 from winnow.filters.image.changes.sizes import layout_of
 from winnow.filters.image.changes.stripping import UNSTRIPPED, UnstrippedError, strip
-from winnow.filters.image.decode.containers import HeldBytes
+from winnow.filters.image.decode.containers import InMemoryBytes
 from winnow.filters.image.decode.headers import image_size
 from winnow.filters.image.decode.orientation import orientation_of
 from winnow.filters.image.decode.stills import (
@@ -29,7 +29,7 @@ Counts: TypeAlias = NDArray[np.int64]
 
 __all__ = [
     "CHANGER",
-    "Changed",
+    "ChangedPicture",
     "UnchangeableError",
     "change",
     "decoded_side",
@@ -46,12 +46,12 @@ BYTES_PER_PIXEL: Final = {"jpg": 0.6, "png": 2.5, "webp": 0.4}
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedPicture:
     """The file of a changed picture."""
 
     content: bytes
     mime: str
-    width: int  # 0 where it is unknown
+    width: int  # 0 if unknown
     height: int
 
     @property
@@ -69,11 +69,11 @@ class UnchangeableError(Exception):
 
 
 def decoded_side(content: bytes, mime: str, changes: PictureChanges) -> int | None:
-    """To what the longer side of a picture may be shrunk when it is decoded for these changes; None for every pixel."""
+    """The size to which decoding may shrink the longer side for these changes; None for all pixels."""
     width, height = _size_of(content, mime)
-    if orientation_of(HeldBytes(content), mime) > 4:
+    if orientation_of(InMemoryBytes(content), mime) > 4:
         width, height = height, width
-    if changes.resize is None or not width or not height:  # a header that gives no size is the decoder's to refuse
+    if changes.resize is None or not width or not height:  # a header without a size is left to the decoder
         return None
     return max(layout_of(height, width, changes.resize).scaled)
 
@@ -85,24 +85,26 @@ def change(
     limits: DecodeLimits,
     decoded: Still | UndecodableError | None,
     faces: Sequence[Box] = (),
-) -> Changed:
-    """Changes a picture.
+) -> ChangedPicture:
+    """Change a picture.
 
     Args:
         content: The whole file.
         mime: Its sniffed type.
-        changes: What is done.
-        limits: What decoding may cost; the new picture may have as many pixels.
-        decoded: It, decoded for `decoded_side`, or why that failed; None if it keeps its pixels.
-        faces: What was found in it, of any score.
+        changes: The changes.
+        limits: Limits of decoding; the new picture may have as many pixels.
+        decoded: The picture decoded for `decoded_side`, or why that failed; None if its pixels are kept.
+        faces: The faces found in it, of any score.
 
     Raises:
-        UnchangeableError: It was not decoded, or cannot be encoded, or freed of metadata.
+        UnchangeableError: It could not be decoded, encoded, or freed of metadata.
     """
     if not changes.encodes:
         try:
             kept = changes.kept
-            return Changed(content if kept is None else strip(content, mime, kept), mime, *_size_of(content, mime))
+            return ChangedPicture(
+                content if kept is None else strip(content, mime, kept), mime, *_size_of(content, mime)
+            )
         except UnstrippedError as error:
             raise UnchangeableError(UNSTRIPPED, str(error)) from None
     assert decoded is not None
@@ -116,7 +118,7 @@ def change(
         raise UnchangeableError(UNENCODABLE, str(error)) from None
 
 
-def _encoded(still: Still, changes: PictureChanges, limits: DecodeLimits, faces: Sequence[Box]) -> Changed:
+def _encoded(still: Still, changes: PictureChanges, limits: DecodeLimits, faces: Sequence[Box]) -> ChangedPicture:
     layout = layout_of(still.height, still.width, changes.resize)
     if layout.pixels > limits.max_pixels:
         raise UndecodableError(TOO_MANY_PIXELS, f"{layout.pixels:,} of at most {limits.max_pixels:,} once resized")
@@ -125,23 +127,23 @@ def _encoded(still: Still, changes: PictureChanges, limits: DecodeLimits, faces:
         pixels = blur(pixels, [face for face in faces if face.score >= changes.blur_faces.min_score])
     pixels = framed(pixels, layout)
     found = encode(pixels, changes.encoding)
-    return Changed(found, MIMES[changes.encoding.format], pixels.shape[1], pixels.shape[0])
+    return ChangedPicture(found, MIMES[changes.encoding.format], pixels.shape[1], pixels.shape[0])
 
 
 def _size_of(content: bytes, mime: str) -> tuple[int, int]:
-    """Width and height as the header has them; 0 where it has none."""
-    found = image_size(HeldBytes(content), mime)
+    """Width and height from the header; 0 if it has none."""
+    found = image_size(InMemoryBytes(content), mime)
     return (0, 0) if found is None else (found.width, found.height)
 
 
 def estimated_bytes(changes: PictureChanges, sizes: Counts, widths: Counts, heights: Counts) -> Counts:
-    """About how many bytes pictures have after they were changed, from what is known without their pixels.
+    """Estimated bytes of changed pictures, computed without decoding them.
 
     Args:
-        changes: What is done.
+        changes: The changes.
         sizes: The bytes of their files.
-        widths: Of each; 0 where it is unknown.
-        heights: Of each.
+        widths: Of each picture; 0 if unknown.
+        heights: Of each picture.
     """
     if not changes.encodes:
         return sizes
@@ -158,13 +160,13 @@ def estimated_bytes(changes: PictureChanges, sizes: Counts, widths: Counts, heig
 
 
 def require_changers(changes: PictureChanges) -> None:
-    """Raise RecipeError, with the line that installs them, if packages are missing."""
+    """Raise RecipeError with the command that installs them if packages are missing."""
     if changes.encodes:
         require_decoders()
 
 
 def resolved(changes: PictureChanges) -> Json:
-    """What the changed bytes depend on: every option, and what encodes."""
+    """Everything that the changed bytes depend on: all options, and the encoder."""
     described = changes.described()
     if not isinstance(described, dict):
         return None

@@ -1,6 +1,6 @@
 """Encodes pictures: JPEG by libjpeg-turbo (simplejpeg), PNG and WebP by Pillow.
 
-The bytes are the same wherever the packages are: `encoder_of` names them and their versions, for the record.
+The bytes depend only on the packages: `encoder_of` names them and their versions, for the record.
 """
 
 import io
@@ -20,15 +20,15 @@ UNENCODABLE: Final = "unencodable"
 
 MIMES: Final = {"jpg": "image/jpeg", "png": "image/png", "webp": "image/webp"}
 _MOST_SIDE: Final = {"jpg": 65_500, "png": (1 << 31) - 1, "webp": 16_383}
-_WEBP_METHOD: Final = 4  # libwebp's default: of 0 to 6, the effort
+_WEBP_METHOD: Final = 4  # libwebp's default effort, of 0 to 6
 
 
 class UnencodableError(Exception):
-    """A picture has a side that its new format does not allow."""
+    """A picture has a side that is too long for its new format."""
 
 
 def encode(pixels: NDArray[np.uint8], options: Encode) -> bytes:
-    """The file of a picture of red, green and blue.
+    """The encoded file of an RGB picture.
 
     Raises:
         UnencodableError: A side is longer than the format allows.
@@ -54,7 +54,7 @@ def encode(pixels: NDArray[np.uint8], options: Encode) -> bytes:
 
 
 def encoder_of(options: Encode) -> str:
-    """What encodes, with its version."""
+    """The name and version of the encoder."""
     package = "simplejpeg" if options.format == "jpg" else "pillow"
     required_package("encoding pictures", "simplejpeg" if options.format == "jpg" else "PIL", "image")
     return f"{package} {version(package)}"

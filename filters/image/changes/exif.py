@@ -1,11 +1,11 @@
-"""The few facts of EXIF data that may be kept, written as a small block of EXIF of their own."""
+"""Writes the few EXIF facts that may be kept as a small EXIF block of their own."""
 
 import struct
 from typing import Final
 
 from winnow.filters.image.decode.containers import (
     TIFF_TEXT,
-    HeldBytes,
+    InMemoryBytes,
     UnreadableError,
     Walk,
     tiff_entries,
@@ -20,18 +20,18 @@ _ARTIST: Final = 0x013B
 _COPYRIGHT: Final = 0x8298
 _SHORT: Final = 3
 _ASCII: Final = 2
-_MOST_TEXT: Final = 1 << 14  # bytes of one notice
+_MOST_TEXT: Final = 1 << 14  # bytes per notice
 
 
 def kept_exif(data: bytes, *, orientation: bool, copyright_: bool) -> bytes | None:
-    """EXIF data, without their `Exif` mark, with the wanted facts only; None where there are none.
+    """EXIF data, without their `Exif` marker, with only the wanted facts; None if there are none.
 
     Args:
-        data: The old ones, laid out as a TIFF file, without their mark.
-        orientation: Keep how the picture is turned.
+        data: The original EXIF data, in the layout of a TIFF file, without their marker.
+        orientation: Keep the orientation.
         copyright_: Keep the copyright notice and the artist's name.
     """
-    walk = Walk(HeldBytes(data))
+    walk = Walk(InMemoryBytes(data))
     entries: list[tuple[int, int, bytes]] = []
     if orientation and 2 <= (turned := _orientation(walk)) <= 8:
         entries.append((_ORIENTATION, _SHORT, struct.pack(">HH", turned, 0)))
@@ -41,7 +41,7 @@ def kept_exif(data: bytes, *, orientation: bool, copyright_: bool) -> bytes | No
 
 
 def _orientation(walk: Walk) -> int:
-    """How the picture is turned, as whoever decodes it reads it: the number itself, however many are announced."""
+    """The orientation as decoders read it: the first number, however many the tag declares."""
     try:
         return tiff_numbers(walk, tiff_start(walk), (_ORIENTATION,)).get(_ORIENTATION, 1)
     except UnreadableError:
@@ -49,7 +49,7 @@ def _orientation(walk: Walk) -> int:
 
 
 def _notices(walk: Walk) -> dict[int, bytes]:
-    """The artist's name and the notice, as far as they come before the end of the data."""
+    """The artist's name and the notice, as far as they lie within the data."""
     found: dict[int, bytes] = {}
     try:
         for tag, part in tiff_entries(walk, tiff_start(walk)):

@@ -1,8 +1,8 @@
-"""What an export may do with pictures: the recipe's `pictures` options.
+"""The recipe's `pictures` options of an export.
 
-Without them a picture keeps its bytes. `resize`, `encode` and `blur_faces` decode it, turn it upright and encode it
-anew, always, so that all pictures of an export are of one type and none has metadata. `strip` removes metadata from the
-file and leaves its pixels as they are encoded.
+Without them a picture keeps its bytes. `resize`, `encode` and `blur_faces` always decode it, turn it upright and encode
+it anew, so that all pictures of an export have one type and no metadata. `strip` removes metadata from the file and
+leaves its encoded pixels unchanged.
 """
 
 from dataclasses import asdict, dataclass
@@ -20,21 +20,21 @@ DEFAULT_QUALITY: Final = 95  # img2dataset's
 
 @dataclass(frozen=True)
 class Resize:
-    """To what size; the modes are img2dataset's."""
+    """The new size; the modes are img2dataset's."""
 
     # keep_ratio: the shorter side becomes `side`. keep_ratio_largest: the longer one. center_crop: as keep_ratio, then
-    # cut to a square. border: as keep_ratio_largest, then filled to a square with white. no: as it is.
+    # cropped to a square. border: as keep_ratio_largest, then padded to a square with white. no: unchanged.
     mode: Literal["no", "border", "keep_ratio", "keep_ratio_largest", "center_crop"] = "border"
     side: Annotated[int, Between(1, 8192)] = 256
-    only_if_bigger: bool = False  # a picture that is smaller keeps its size, and is neither cut nor filled
+    only_if_bigger: bool = False  # a smaller picture keeps its size and is neither cropped nor padded
 
 
 @dataclass(frozen=True)
 class Encode:
-    """As what."""
+    """The format of changed pictures."""
 
     format: Literal["jpg", "png", "webp"] = "jpg"
-    quality: Annotated[int, Between(1, 100)] | None = None  # of jpg and webp; 95 where it is left out
+    quality: Annotated[int, Between(1, 100)] | None = None  # of jpg and webp; 95 by default
 
     def __post_init__(self) -> None:
         if self.format == "png" and self.quality is not None:
@@ -43,7 +43,7 @@ class Encode:
 
 @dataclass(frozen=True)
 class BlurFaces:
-    """Which faces that `image.faces` found are made unrecognisable."""
+    """Which of the faces found by `image.faces` are blurred."""
 
     min_score: Annotated[float, Between(0, 1)] = 0.5
 
@@ -52,7 +52,7 @@ class BlurFaces:
 class Strip:
     """Which metadata are kept."""
 
-    keep: tuple[Kept, ...] = ("orientation", "icc")  # without them a viewer turns or colours it otherwise
+    keep: tuple[Kept, ...] = ("orientation", "icc")  # without them a viewer shows other colours or another orientation
 
     def __post_init__(self) -> None:
         if len(set(self.keep)) != len(self.keep):
@@ -61,10 +61,10 @@ class Strip:
 
 @dataclass(frozen=True)
 class PictureChanges:
-    """All that is done to each picture."""
+    """All changes to each picture."""
 
     resize: Resize | None = None
-    encode: Encode | None = None  # where one of the others asks for it: jpg, of quality 95
+    encode: Encode | None = None  # if another change needs encoding: jpg with quality 95
     blur_faces: BlurFaces | None = None
     strip: bool | Strip = False
 
@@ -79,23 +79,23 @@ class PictureChanges:
 
     @property
     def encoding(self) -> Encode:
-        """As what they are encoded."""
+        """The format in which they are encoded."""
         return self.encode or Encode()
 
     @property
     def kept(self) -> frozenset[Kept] | None:
-        """The metadata that are kept; None where files are not looked into."""
+        """The metadata to keep; None if files are not parsed."""
         if isinstance(self.strip, Strip):
             return frozenset(self.strip.keep)
         return frozenset(Strip().keep) if self.strip else None
 
     @property
     def changes_bytes(self) -> bool:
-        """Whether anything is done at all."""
+        """Whether there are any changes."""
         return self.encodes or self.kept is not None
 
     def to_json(self) -> str:
-        """Equal text for equal changes; empty where nothing is done."""
+        """Equal text for equal changes; empty without changes."""
         return canonical_json(self.described()) if self.changes_bytes else ""
 
     def described(self) -> Json:

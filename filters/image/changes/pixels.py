@@ -1,4 +1,4 @@
-"""Changes of decoded pictures: scaled, faces made unrecognisable, cut or filled to a square."""
+"""Changes to decoded pictures: scaling, blurring faces, cropping or padding to a square."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ __all__ = ["Box", "blur", "framed", "scaled"]
 Pixels = NDArray[np.uint8]
 
 WHITE = 255
-MARGIN = 0.1  # of a face's longer side, on each side: as ImageNet's faces were obfuscated
-CELLS = 6  # of a blurred face, across and down: what tells faces apart is finer than that
+MARGIN = 0.1  # of a face's longer side, on each side: as faces in ImageNet were obfuscated
+CELLS = 6  # of a blurred face, per side: what tells faces apart is finer than that
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A face, in shares of the upright picture's width and height."""
+    """A face, in fractions of the upright picture's width and height."""
 
     left: float
     top: float
@@ -31,7 +31,7 @@ class Box:
 
 
 def scaled(pixels: Pixels, height: int, width: int) -> Pixels:
-    """A picture of this size: smaller ones by area, larger ones by Lanczos's filter."""
+    """A picture of this size: shrunk by area, enlarged by Lanczos's filter."""
     old_height, old_width = pixels.shape[:2]
     if height <= old_height and width <= old_width:
         return shrink(pixels, height, width)
@@ -40,7 +40,7 @@ def scaled(pixels: Pixels, height: int, width: int) -> Pixels:
 
 
 def framed(pixels: Pixels, layout: Layout) -> Pixels:
-    """The middle of a picture, or the picture in the middle of white."""
+    """The middle of a picture, or the picture centred on white."""
     height, width = layout.final
     if pixels.shape[:2] == (height, width):
         return pixels
@@ -54,9 +54,9 @@ def framed(pixels: Pixels, layout: Layout) -> Pixels:
 
 
 def blur(pixels: Pixels, boxes: Sequence[Box]) -> Pixels:
-    """A picture with these boxes, and a margin, reduced to a few cells each and smoothed.
+    """A picture in which these boxes, with a margin, are reduced to a few cells each and smoothed.
 
-    Whatever the size of the picture, no more than `CELLS` values a side and colour remain of a face.
+    Whatever the size of the picture, a face keeps at most `CELLS` values per side and colour.
     """
     if not boxes:
         return pixels

@@ -1,4 +1,4 @@
-"""The sizes of a resized picture, as img2dataset computes them, before any pixel is looked at."""
+"""The sizes of a resized picture, computed as img2dataset does, before any pixel is decoded."""
 
 from dataclasses import dataclass
 
@@ -9,14 +9,14 @@ __all__ = ["Layout", "layout_of"]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A picture is scaled to one size, then cut or filled to another around its middle."""
+    """A picture is scaled to one size, then cropped or padded around its middle to another."""
 
     scaled: tuple[int, int]  # height, width
     final: tuple[int, int]
 
     @property
     def pixels(self) -> int:
-        """The most that it takes."""
+        """The larger number of pixels of the two sizes."""
         return max(self.scaled[0] * self.scaled[1], self.final[0] * self.final[1])
 
 

@@ -1,9 +1,9 @@
-"""Removes metadata from the file of a picture, and leaves every byte of its pixels as it is.
+"""Removes metadata from a picture file without changing any byte of its pixels.
 
-What decoders need for the same pixels stays: JPEG's tables and Adobe's mark of the colours, PNG's transparency, gamma
-and frames, WebP's and GIF's frames. All else goes unless it is to be kept: EXIF, XMP, IPTC, comments, thumbnails,
-provenance, unknown blocks, and whatever lies behind the end of the picture. Where `copyright` or `orientation` is
-kept without `exif`, new EXIF data hold these facts alone.
+Everything that affects decoded pixels stays: JPEG's tables and Adobe's colour marker, PNG's transparency, gamma and
+frames, WebP's and GIF's frames. All else is removed unless it is to be kept: EXIF, XMP, IPTC, comments, thumbnails,
+provenance, unknown blocks, and anything after the end of the picture. If `copyright` or `orientation` is kept without
+`exif`, new EXIF data contain only these facts.
 """
 
 import struct
@@ -29,7 +29,7 @@ _JFIF_LENGTH: Final = 16  # of a JFIF segment without a thumbnail
 
 
 class UnstrippedError(Exception):
-    """Metadata cannot be removed, for this reason."""
+    """Metadata cannot be removed; the message gives the reason."""
 
 
 def strip(content: bytes, mime: str, keep: frozenset[Kept]) -> bytes:
@@ -38,7 +38,7 @@ def strip(content: bytes, mime: str, keep: frozenset[Kept]) -> bytes:
     Args:
         content: The whole file.
         mime: Its sniffed type.
-        keep: What stays.
+        keep: The metadata to keep.
 
     Raises:
         UnstrippedError: The type is not known to be free of metadata, or the file is damaged.
@@ -53,7 +53,7 @@ def strip(content: bytes, mime: str, keep: frozenset[Kept]) -> bytes:
 
 
 def _exif(data: bytes, keep: frozenset[Kept]) -> bytes | None:
-    """EXIF data, without their mark, as far as they are kept."""
+    """EXIF data, without their marker, as far as they are kept."""
     if "exif" in keep:
         return data
     return kept_exif(data, orientation="orientation" in keep, copyright_="copyright" in keep)
@@ -103,7 +103,7 @@ def _after_scan(content: bytes, at: int) -> int:
 def _segment(marker: int, body: bytes, keep: frozenset[Kept]) -> bytes:
     """A segment as far as it is kept."""
     if marker == 0xE0:
-        # A JFIF segment says how the picture is laid out; behind that it may have a thumbnail, as JFXX segments do.
+        # A JFIF segment describes the layout; after that it may contain a thumbnail, as JFXX segments do.
         kept = body[: _JFIF_LENGTH - 4] + b"\0\0" if body.startswith(b"JFIF\0") and len(body) >= 14 else None
     elif marker == 0xE1 and body.startswith(_EXIF):
         exif = _exif(body[len(_EXIF) :], keep)
@@ -115,7 +115,7 @@ def _segment(marker: int, body: bytes, keep: frozenset[Kept]) -> bytes:
     elif marker == 0xED and body.startswith(_IPTC):
         kept = body if "iptc" in keep else None
     elif marker == 0xEE and body.startswith(b"Adobe"):
-        kept = body  # says whether the colours are YCbCr, YCCK or neither
+        kept = body  # tells whether the colours are YCbCr, YCCK or neither
     elif marker == 0xFE:
         kept = body if "comments" in keep else None
     else:
@@ -124,7 +124,7 @@ def _segment(marker: int, body: bytes, keep: frozenset[Kept]) -> bytes:
 
 
 _PNG_SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
-_PNG_PIXELS: Final = frozenset(  # critical chunks, and those that say what colour a value is
+_PNG_PIXELS: Final = frozenset(  # critical chunks, and those that define the colour of a value
     (b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"cICP", b"mDCV", b"cLLI", b"sBIT")
 ) | {b"acTL", b"fcTL", b"fdAT", b"pHYs"}
 _PNG_XMP: Final = b"XML:com.adobe.xmp\0"
@@ -197,7 +197,7 @@ def _webp(content: bytes, keep: frozenset[Kept]) -> Iterator[bytes]:
 
 
 def _webp_flags(body: bytes, there: set[bytes]) -> bytes:
-    """The header, which says what metadata there are."""
+    """The header with flags for the metadata that are left."""
     flags = body[0]
     for kind, flag in _WEBP_FLAGS.items():
         flags = flags | flag if kind in there else flags & ~flag
@@ -244,12 +244,12 @@ def _gif_kept(label: int, name: bytes, keep: frozenset[Kept]) -> bool:
 
 
 def _after_colours(content: bytes, flags: int, at: int) -> int:
-    """Behind the table of colours that the flags announce."""
+    """The position after the table of colours that the flags announce."""
     return at + (3 << (content[flags] & 7) + 1 if content[flags] & 0x80 else 0)
 
 
 def _after_blocks(content: bytes, at: int) -> int:
-    """Behind a run of blocks, which an empty one ends."""
+    """The position after a run of blocks, which ends with an empty one."""
     while length := content[at]:
         at += 1 + length
     return at + 1

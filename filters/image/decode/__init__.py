@@ -1,1 +1,1 @@
-"""From the bytes of images, which are never trusted, to what is in them."""
+"""Decoding of untrusted image files, and what their containers say before any pixel is decoded."""

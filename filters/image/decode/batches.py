@@ -1,4 +1,4 @@
-"""Decoded pictures in Arrow batches: as arrays, and what an operator says of each as columns."""
+"""Decoded pictures in Arrow batches: as arrays, and an operator's results as columns."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -13,7 +13,7 @@ __all__ = ["batch_of", "measured", "pixels_of"]
 
 
 def pixels_of(batch: pa.RecordBatch) -> Iterator[NDArray[np.uint8]]:
-    """The pixels of every picture of `winnow.filters.operators.IMAGES`: rows of red, green and blue, without a copy."""
+    """The pixels of every picture of `winnow.filters.operators.IMAGES`, rows of RGB, without a copy."""
     pixels = batch.column("pixels")
     _, offsets, held = pixels.buffers()
     if batch.num_rows == 0:
@@ -21,14 +21,14 @@ def pixels_of(batch: pa.RecordBatch) -> Iterator[NDArray[np.uint8]]:
     bounds = np.frombuffer(offsets, np.int64)[pixels.offset : pixels.offset + len(pixels) + 1].tolist()
     joined = np.frombuffer(held, np.uint8) if held is not None and held.size else np.empty(0, np.uint8)
     shapes = zip(batch.column("rows").to_pylist(), batch.column("columns").to_pylist(), strict=True)
-    for number, (rows, columns) in enumerate(shapes):  # a picture each
+    for number, (rows, columns) in enumerate(shapes):
         yield joined[bounds[number] : bounds[number + 1]].reshape(rows, columns, 3)
 
 
 def measured(
     batch: pa.RecordBatch, measure: Callable[[NDArray[np.uint8]], tuple[object, ...]], writes: pa.Schema
 ) -> pa.RecordBatch:
-    """The columns of `writes` for `winnow.filters.operators.IMAGES`, from a function of one picture to its row."""
+    """The columns of `writes` for `winnow.filters.operators.IMAGES`, by a function from a picture to its row."""
     rows = [measure(pixels) for pixels in pixels_of(batch)]
     columns = list(zip(*rows, strict=True)) or [()] * len(writes)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, writes, strict=True)]
@@ -41,9 +41,9 @@ def batch_of(
     """Decoded pictures as `winnow.filters.operators.IMAGES`.
 
     Args:
-        mimes: Their types.
+        mimes: Their media types.
         sizes: The bytes of their files.
-        frames: How many their files have.
+        frames: The number of frames of each file.
         stills: The pictures.
     """
     offsets = np.concatenate(([0], np.cumsum([still.pixels.nbytes for still in stills]))).astype(np.int64)
@@ -71,7 +71,7 @@ def _address(pixels: NDArray[np.uint8]) -> int:
 
 
 def _joined(stills: Sequence[Still], offsets: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """The pixels of all pictures behind one another: where they are, if they lie so already."""
+    """The concatenated pixels of all pictures, without a copy if they are already adjacent."""
     if not stills:
         return np.empty(0, np.uint8)
     starts = np.array([_address(still.pixels) for still in stills])

@@ -1,7 +1,7 @@
-"""What a picture's file claims, checked before any pixel is decoded: frames, metadata, and that it is all there.
+"""Checks a picture file's claims before any pixel is decoded: frames, metadata, and that the file is whole.
 
-A decoder takes the first frame and leaves what follows, so it does not notice that a later frame, or the mark of the
-end, is missing. What cannot be known within a bounded number of looks is not held against a file.
+A decoder stops after the first frame, so it does not notice that a later frame or the end marker is missing. What
+cannot be determined within a limited number of reads is not held against a file.
 """
 
 import zlib
@@ -11,7 +11,7 @@ from typing import Final
 from winnow.filters.image.decode.containers import (
     Bytes,
     CutError,
-    HeldBytes,
+    InMemoryBytes,
     Part,
     UnreadableError,
     Walk,
@@ -33,20 +33,20 @@ __all__ = ["MetadataSizes", "frames_within", "is_cut", "metadata_sizes"]
 _EXIF_SEGMENT, _EXIF = b"\xe1", b"Exif\0\0"
 _ICC_SEGMENT, _ICC = b"\xe2", b"ICC_PROFILE\0"
 _ICC_TAG: Final = 34675
-_MOST_HELD_BLOCKS: Final = 1 << 20  # looks at bytes in memory are cheap: some 0.2 s for all of them
-_PLACES: Final = {273: 279, 324: 325}  # tags of TIFF: where strips or tiles are, and how long
+_MOST_HELD_BLOCKS: Final = 1 << 20  # reads from memory are cheap: about 0.2 s for all of them
+_PLACES: Final = {273: 279, 324: 325}  # TIFF tags: positions of strips or tiles, and their lengths
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataSizes:
-    """The bytes of a file's EXIF data and colour profile, unpacked."""
+    """The unpacked bytes of a file's EXIF data and colour profile."""
 
     exif: int = 0
     icc: int = 0
 
 
-def frames_within(image: HeldBytes, mime: str, most: int) -> bool:
-    """Whether a file has no more frames or pages than this, as far as they can be counted."""
+def frames_within(image: InMemoryBytes, mime: str, most: int) -> bool:
+    """Whether a file has at most this many frames or pages, as far as they can be counted."""
     try:
         return all(frames <= most for frames in counted_frames(image, mime, _MOST_HELD_BLOCKS))
     except UnreadableError:
@@ -54,7 +54,7 @@ def frames_within(image: HeldBytes, mime: str, most: int) -> bool:
 
 
 def metadata_sizes(image: Bytes, mime: str, most: int) -> MetadataSizes:
-    """How large the metadata are that decoders hold; packed ones are unpacked up to a little more than `most`."""
+    """The size of the metadata that decoders load; compressed ones are unpacked to just above `most`."""
     walk = Walk(image)
     exif = icc = 0
     try:
@@ -77,7 +77,7 @@ def metadata_sizes(image: Bytes, mime: str, most: int) -> MetadataSizes:
         elif mime == "image/avif":
             icc = sum(part.size for part in boxes_at(walk, b"meta", b"iprp", b"ipco", b"colr"))
             exif = sum(part.size for kind, part in items(walk) if kind == b"Exif")
-    except UnreadableError:  # the decoder's to judge
+    except UnreadableError:  # left to the decoder
         pass
     return MetadataSizes(exif, icc)
 
@@ -87,7 +87,7 @@ def _begins(walk: Walk, part: Part, prefix: bytes) -> bool:
 
 
 def _unpacked(walk: Walk, part: Part, most: int) -> int:
-    """The bytes of a profile that is packed behind its name."""
+    """The unpacked size of a profile, which follows its name."""
     _, _, packed = walk.at(part.start, part.size).partition(b"\0")
     try:
         return len(zlib.decompressobj().decompress(packed[1:], most + 1))
@@ -96,14 +96,14 @@ def _unpacked(walk: Walk, part: Part, most: int) -> int:
 
 
 def is_cut(image: Bytes, mime: str) -> bool:
-    """Whether a file ends before what it announces."""
+    """Whether a file ends before its declared end."""
     if mime == "image/jpeg":
-        return False  # its decoder tells
+        return False  # the decoder detects it
     walk = Walk(image, MOST_BLOCKS)
     try:
         if mime == "image/png":
             kinds = {kind for kind, start, size in png_chunks(walk) if kind != b"IEND" or walk.at(start + size, 4)}
-            return not {b"IDAT", b"IEND"} <= kinds  # without the first, an animation's next frame would be shown
+            return not {b"IDAT", b"IEND"} <= kinds  # without IDAT, an animation's next frame would be shown
         if mime == "image/gif":
             end = 0
             for block in gif_blocks(walk):
@@ -113,7 +113,7 @@ def is_cut(image: Bytes, mime: str) -> bool:
             (length,) = walk.unpack("<I", 4)
             return 8 + length > walk.size
         if mime == "image/bmp":
-            (length,) = walk.unpack("<I", 2)  # 0 where the writer did not care
+            (length,) = walk.unpack("<I", 2)  # 0 if the writer left it out
             return length > walk.size
         if mime == "image/tiff":
             return _pages_are_cut(walk)
@@ -125,7 +125,7 @@ def is_cut(image: Bytes, mime: str) -> bool:
 
 
 def _pages_are_cut(walk: Walk) -> bool:
-    """Whether a page behind the first, which is decoded, lacks pixels or the values of its tags."""
+    """Whether a page after the first (which is decoded) lacks pixels or values of its tags."""
     at, seen = tiff_start(walk), set[int]()
     while at and at not in seen:
         seen.add(at)
@@ -136,7 +136,7 @@ def _pages_are_cut(walk: Walk) -> bool:
 
 
 def _page_end(walk: Walk, at: int) -> int:
-    """Where the last value, strip or tile of a page ends."""
+    """The end of the last value, strip or tile of a page."""
     entries = dict(tiff_entries(walk, at))
     end = max((part.start + part.size for part in entries.values()), default=0)
     for place, length in _PLACES.items():

@@ -1,8 +1,8 @@
 """The parts of an image file: segments of JPEG, chunks of PNG and RIFF, directories of TIFF, boxes of ISO base media.
 
-One walk for each container, for whoever looks for a size, an orientation, frames or metadata. A file is a claim:
-nothing is allocated by what it says, and a walk ends with `UnreadableError` where the file does, where it makes no
-sense, and after a number of looks that the caller sets, so a file of any size and content costs about the same.
+One walk per container serves everything that looks for a size, an orientation, frames or metadata. Files are not
+trusted: nothing is allocated by their claims. A walk raises `UnreadableError` where the file ends early or is invalid,
+and after a number of reads that the caller sets, so files of any size and content cost about the same.
 """
 
 import struct
@@ -16,7 +16,7 @@ __all__ = [
     "TIFF_TEXT",
     "Bytes",
     "CutError",
-    "HeldBytes",
+    "InMemoryBytes",
     "Part",
     "Segments",
     "UnreadableError",
@@ -38,7 +38,7 @@ __all__ = [
 
 MOST_LOOKS: Final = 4096  # segments, chunks, boxes or entries; a photograph has some dozens
 
-FRAME_MARKERS: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # tables and an extension lie between them
+FRAME_MARKERS: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # except those of tables and an extension
 _BARE: Final = frozenset((0x01, *range(0xD0, 0xD9)))  # markers without a segment
 _FILL, _END, _SCAN = 0xFF, 0xD9, 0xDA
 _TIFF_SIZES: Final = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}  # of values
@@ -53,37 +53,37 @@ class Bytes(Protocol):
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """The number of bytes."""
         ...
 
     def at(self, offset: int, count: int) -> bytes:
-        """Some of them; fewer only at the end."""
+        """`count` bytes from `offset` on; fewer only at the end."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class HeldBytes:
-    """Bytes in memory; of JPEG perhaps with its segments, which are then walked through once for all who ask."""
+class InMemoryBytes:
+    """Bytes in memory; a JPEG may carry its segments, so that they are parsed only once."""
 
     content: bytes
     segments: "Segments | None" = None
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """The number of bytes."""
         return len(self.content)
 
     def at(self, offset: int, count: int) -> bytes:
-        """Some of them."""
+        """`count` bytes from `offset` on; fewer only at the end."""
         return self.content[offset : offset + count]
 
 
 class UnreadableError(Exception):
-    """The file ends early, is not what its format demands, or takes too many looks."""
+    """The file ends early, violates its format, or takes too many reads."""
 
 
 class CutError(UnreadableError):
-    """The file ends before what was looked for."""
+    """The file ends before the wanted part."""
 
 
 class Part(NamedTuple):
@@ -95,21 +95,21 @@ class Part(NamedTuple):
 
 
 class Walk:
-    """Looks at a file's bytes, a bounded number of times.
+    """Reads a file's bytes a limited number of times.
 
     Args:
         image: The file.
-        most_looks: How often it is looked at.
+        most_looks: The most reads.
     """
 
     def __init__(self, image: Bytes, most_looks: int = MOST_LOOKS) -> None:
         self._image = image
         self.left = most_looks
         self.size = image.size
-        self.segments = image.segments if isinstance(image, HeldBytes) else None
+        self.segments = image.segments if isinstance(image, InMemoryBytes) else None
 
     def at(self, offset: int, count: int) -> bytes:
-        """A few bytes: all of them, or the walk ends."""
+        """Bytes at a position: all of them, or the walk ends."""
         self.left -= 1
         if self.left < 0:
             raise UnreadableError
@@ -119,17 +119,17 @@ class Walk:
         return found
 
     def count(self, looks: int) -> None:
-        """Count looks, or end the walk."""
+        """Count reads, and end the walk if there are too many."""
         self.left -= looks
         if self.left < 0:
             raise UnreadableError
 
     def unpack(self, layout: str, offset: int) -> tuple[int, ...]:
-        """Numbers at a place."""
+        """Unpack numbers at a position."""
         return struct.unpack(layout, self.at(offset, struct.calcsize(layout)))
 
     def within(self, part: Part) -> "Walk":
-        """A walk through the content of a part; its looks are its own."""
+        """A walk through the content of a part, with its own count of reads."""
         return Walk(_Range(self._image, part.start, max(min(part.size, self.size - part.start), 0)), self.left)
 
 
@@ -142,13 +142,13 @@ class _Range:
     size: int
 
     def at(self, offset: int, count: int) -> bytes:
-        """Some of them."""
+        """`count` bytes from `offset` on; fewer only at the end."""
         return self.whole.at(self.start + offset, max(min(count, self.size - offset), 0))
 
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """The segments of a JPEG file before its first scan, and how many looks a walk has left at each, and at its end."""
+    """The segments of a JPEG file before its first scan, and the reads that a walk has left at each and at the end."""
 
     parts: tuple[Part, ...]
     looks: tuple[int, ...]
@@ -156,9 +156,9 @@ class Segments:
     error: UnreadableError | None  # how the walk ended
 
 
-def with_segments(content: bytes) -> HeldBytes:
-    """The bytes of a JPEG file with its segments."""
-    walk, error = Walk(HeldBytes(content)), None
+def with_segments(content: bytes) -> InMemoryBytes:
+    """The bytes of a JPEG file together with its parsed segments."""
+    walk, error = Walk(InMemoryBytes(content)), None
     parts, looks = list[Part](), list[int]()
     try:
         for part in _walked_segments(walk):
@@ -166,16 +166,16 @@ def with_segments(content: bytes) -> HeldBytes:
             looks.append(walk.left)
     except UnreadableError as ended:
         error = ended
-    return HeldBytes(content, Segments(tuple(parts), tuple(looks), walk.left, error))
+    return InMemoryBytes(content, Segments(tuple(parts), tuple(looks), walk.left, error))
 
 
 def jpeg_segments(walk: Walk) -> Iterator[Part]:
-    """The segments before the first scan, each with its marker as kind."""
+    """The segments before the first scan, each with its marker as its kind."""
     known = walk.segments
     if known is None:
         return _walked_segments(walk)
     if known.error is None and known.left > MOST_LOOKS // 2 and walk.left >= MOST_LOOKS:
-        walk.count(MOST_LOOKS - known.left)  # at once: as many again, to look at each, would not end the walk
+        walk.count(MOST_LOOKS - known.left)  # counted at once: even twice as many reads would not end the walk
         return iter(known.parts)
     return _known_segments(walk, known)
 
@@ -194,7 +194,7 @@ def _known_segments(walk: Walk, known: Segments) -> Iterator[Part]:
 def _walked_segments(walk: Walk) -> Iterator[Part]:
     at = 2
     while True:
-        head = walk.at(at, 4 if at + 4 <= walk.size else 2)  # a marker and, of most, a length
+        head = walk.at(at, 4 if at + 4 <= walk.size else 2)  # a marker and, for most, a length
         marker = head[1]
         if head[0] != _FILL or marker in (_END, _SCAN):
             return
@@ -214,7 +214,7 @@ def _walked_segments(walk: Walk) -> Iterator[Part]:
 
 
 def png_chunks(walk: Walk) -> Iterator[Part]:
-    """The chunks of a PNG file, to its end or a cut."""
+    """The chunks of a PNG file, up to its end or a cut."""
     at = 8
     while at + 8 <= walk.size:
         length, kind = struct.unpack(">I4s", walk.at(at, 8))
@@ -223,7 +223,7 @@ def png_chunks(walk: Walk) -> Iterator[Part]:
 
 
 def riff_chunks(walk: Walk) -> Iterator[Part]:
-    """The chunks of a WebP file that its own length announces; the walk ends in one that the file cuts."""
+    """The chunks within a WebP file's declared length; raises if the file ends inside one."""
     (length,) = walk.unpack("<I", 4)
     at = 12
     while at + 8 <= min(walk.size, 8 + length):
@@ -235,9 +235,9 @@ def riff_chunks(walk: Walk) -> Iterator[Part]:
 
 
 def gif_blocks(walk: Walk) -> Iterator[Part]:
-    """The blocks of a GIF file: frames, of kind `,`, and extensions, of kind `!` with their label."""
+    """The blocks of a GIF file: frames of kind `,`, and extensions of kind `!` plus their label."""
     at = _after_colours(walk, 10, 13)
-    while at < walk.size:  # a file may lack its end
+    while at < walk.size:  # a file may lack its end marker
         kind = walk.at(at, 1)
         if kind == b"!":
             end = _after_chain(walk, at + 2)
@@ -253,13 +253,13 @@ def gif_blocks(walk: Walk) -> Iterator[Part]:
 
 
 def _after_colours(walk: Walk, flags_at: int, at: int) -> int:
-    """The place after a table of colours, if the flags announce one."""
+    """The position after a table of colours, if the flags announce one."""
     (flags,) = walk.at(flags_at, 1)
     return at + (3 << (flags & 7) + 1 if flags & 0x80 else 0)
 
 
 def _after_chain(walk: Walk, at: int) -> int:
-    """The place after a chain of blocks, each with its length before it."""
+    """The position after a chain of blocks, each of which starts with its length."""
     while True:
         (length,) = walk.at(at, 1)
         at += 1 + length
@@ -268,14 +268,14 @@ def _after_chain(walk: Walk, at: int) -> int:
 
 
 def tiff_start(walk: Walk) -> int:
-    """Where the first directory of a classic or big TIFF file, or of EXIF data, is."""
+    """The position of the first directory of a classic or big TIFF file, or of EXIF data."""
     order, big = _tiff_kind(walk)
     (at,) = walk.unpack(f"{order}Q", 8) if big else walk.unpack(f"{order}I", 4)
     return at
 
 
 def tiff_numbers(walk: Walk, at: int, tags: tuple[int, ...]) -> dict[int, int]:
-    """What the directory at a place says of some tags: the first value of each that is a whole number."""
+    """The first values of some tags in the directory at a position, if they are whole numbers."""
     order, start, count, step = _directory(walk, at)
     found: dict[int, int] = {}
     for index in range(count):
@@ -288,23 +288,23 @@ def tiff_numbers(walk: Walk, at: int, tags: tuple[int, ...]) -> dict[int, int]:
 
 
 def tiff_following(walk: Walk, at: int) -> int:
-    """Where the directory is that follows the one at a place; 0 after the last."""
+    """The position of the directory after the one at a position; 0 after the last."""
     order, start, count, step = _directory(walk, at)
     (following,) = walk.unpack(order + ("Q" if step == 20 else "I"), start + count * step)
     return following
 
 
 def _directory(walk: Walk, at: int) -> tuple[str, int, int, int]:
-    """The order of bytes, and the entries of a directory: the place of the first, how many, and the bytes of each."""
+    """The byte order of a directory, the position of its first entry, their number, and the bytes of each."""
     order, big = _tiff_kind(walk)
     (count,) = walk.unpack(order + ("Q" if big else "H"), at)
     return order, at + (8 if big else 2), count, 20 if big else 12
 
 
 def tiff_entries(walk: Walk, at: int) -> Iterator[tuple[int, Part]]:
-    """The tags of the directory of a TIFF file or EXIF data at a place, each with where its values are.
+    """The tags of a directory of a TIFF file or EXIF data, each with the place of its values.
 
-    The kind of a part is the layout of its whole numbers or characters for `struct`, or empty.
+    The kind of a part is the `struct` layout of its whole numbers or characters, or empty.
     """
     order, start, count, step = _directory(walk, at)
     pointer = "Q" if step == 20 else "I"
@@ -320,7 +320,7 @@ def tiff_entries(walk: Walk, at: int) -> Iterator[tuple[int, Part]]:
 
 
 def tiff_values(walk: Walk, part: Part) -> tuple[int, ...]:
-    """All whole numbers of a tag, such as the places of strips; none of a list that is too long to be read."""
+    """All whole numbers of a tag, such as the positions of strips; empty if the list is too long."""
     layout = part.kind.decode()
     if part.kind in (b"", TIFF_TEXT) or part.size > _MOST_TIFF_LIST:
         return ()
@@ -328,12 +328,12 @@ def tiff_values(walk: Walk, part: Part) -> tuple[int, ...]:
 
 
 def tiff_order(walk: Walk) -> str:
-    """The order of bytes of a TIFF file, for `struct`."""
+    """The byte order of a TIFF file, for `struct`."""
     return _tiff_kind(walk)[0]
 
 
 def _tiff_kind(walk: Walk) -> tuple[str, bool]:
-    """The order of its bytes, for `struct`, and whether its offsets have 64 bits."""
+    """The byte order, for `struct`, and whether offsets have 64 bits."""
     order = {b"II": "<", b"MM": ">"}.get(walk.at(0, 2))
     if order is None:
         raise UnreadableError
@@ -342,7 +342,7 @@ def _tiff_kind(walk: Walk) -> tuple[str, bool]:
 
 
 def boxes(walk: Walk, start: int = 0, size: int | None = None) -> Iterator[Part]:
-    """The boxes in a range of a file of ISO base media; a box that does not fit is the end."""
+    """The boxes in a range of an ISO base media file, up to the first that does not fit."""
     at, end = start, walk.size if size is None else start + size
     while at + 8 <= end:
         length, kind = struct.unpack(">I4s", walk.at(at, 8))
@@ -358,7 +358,7 @@ def boxes(walk: Walk, start: int = 0, size: int | None = None) -> Iterator[Part]
 
 
 def boxes_at(walk: Walk, *path: bytes) -> Iterator[Part]:
-    """All boxes under a path of kinds. Four bytes of version and flags begin the content of `meta`."""
+    """All boxes under a path of kinds. The content of `meta` starts with four bytes of version and flags."""
     ranges: Iterator[Part] = iter((Part(b"", 0, walk.size),))
     for kind in path:
         ranges = _boxes_within(walk, ranges, kind)

@@ -1,7 +1,7 @@
-"""Memory that is filled with one byte when it is allocated, to see what a decoder leaves unwritten.
+"""Fills newly allocated memory with one byte, to detect what a decoder leaves unwritten.
 
-libtiff ends a strip of fax codes where its bytes end and says nothing, so the rows that are left show what was in its
-memory before, perhaps of another picture. Decoded with two fillings, such rows differ.
+libtiff silently ends a strip of fax codes where its bytes end, so the remaining rows show old memory, perhaps of
+another picture. Decoded twice with different fillings, such rows differ.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ _FAX: Final = frozenset((2, 3, 4))
 
 
 def may_leave_rows(image: Bytes, mime: str) -> bool:
-    """Whether a picture is one whose decoder may leave rows unwritten: a TIFF of fax codes."""
+    """Whether a picture's decoder may leave rows unwritten: a TIFF of fax codes."""
     if mime != "image/tiff":
         return False
     walk = Walk(image)
@@ -33,7 +33,7 @@ def may_leave_rows(image: Bytes, mime: str) -> bool:
 
 @contextmanager
 def filled_memory(byte: int) -> Iterator[None]:
-    """Within, memory that the process allocates is filled; nothing happens where the C library cannot do so."""
+    """A context in which newly allocated memory is filled; without effect if the C library does not support it."""
     option = getattr(ctypes.CDLL(None), "mallopt", None)
     if option is None:
         yield

@@ -1,7 +1,7 @@
-"""How many frames or pages the file of an image has, from its blocks, without decoding any.
+"""Count the frames or pages of an image file from its blocks, without decoding any.
 
-A file may be made to be walked for ever: after `MOST_BLOCKS` blocks the count is unknown. So it is for a file that is
-cut within a block. The frames of sequences of AVIF and HEIF are in a track as those of a video.
+A file may be crafted to be walked for ever, so after `MOST_BLOCKS` blocks the count is unknown; so it is if a file is
+cut within a block. The frames of AVIF and HEIF sequences are in a track, as in a video.
 """
 
 from collections import deque
@@ -23,14 +23,14 @@ from winnow.filters.image.decode.containers import (
 
 __all__ = ["MOST_BLOCKS", "MOST_FRAMES", "counted_frames", "image_frames"]
 
-MOST_FRAMES: Final = (1 << 31) - 1  # what a format can count, and a column can hold
-MOST_BLOCKS: Final = 1 << 16  # a GIF of 16 MiB has as many
+MOST_FRAMES: Final = (1 << 31) - 1  # what a format can count and a column can hold
+MOST_BLOCKS: Final = 1 << 16  # as many as a GIF of 16 MiB has
 
 _ANIMATED: Final = 0x02  # flag of a WebP's VP8X chunk
 
 
 def image_frames(image: Bytes, mime: str) -> int | None:
-    """The frames of an image of this sniffed type, 1 for a still; None if they cannot be counted or be so many."""
+    """The frames of an image of this sniffed type, 1 for a still; None if they cannot be counted or are too many."""
     try:
         last = deque(counted_frames(image, mime), maxlen=1)
     except UnreadableError:
@@ -39,10 +39,10 @@ def image_frames(image: Bytes, mime: str) -> int | None:
 
 
 def counted_frames(image: Bytes, mime: str, most_blocks: int = MOST_BLOCKS) -> Iterator[int]:
-    """Yields the frames that were counted so far; nothing for types whose frames are not counted.
+    """Yield the number of frames counted so far; nothing for types whose frames are not counted.
 
     Raises:
-        UnreadableError: There may be more, but they cannot be counted.
+        UnreadableError: There may be more frames that cannot be counted.
     """
     count = _COUNTS.get(mime)
     return iter(()) if count is None else count(Walk(image, most_blocks))
@@ -53,7 +53,7 @@ def _one(_walk: Walk) -> Iterator[int]:
 
 
 def _png(walk: Walk) -> Iterator[int]:
-    """What `acTL` says, which stands before the pixels of an animation."""
+    """The number in `acTL`, which precedes the pixels of an animation."""
     for kind, start, _ in png_chunks(walk):
         if kind == b"acTL":
             (frames,) = walk.unpack(">I", start)
@@ -77,7 +77,7 @@ def _webp(walk: Walk) -> Iterator[int]:
 
 
 def _tiff(walk: Walk) -> Iterator[int]:
-    """Its directories, each of which points to the next."""
+    """The chain of directories."""
     at = tiff_start(walk)
     seen: set[int] = set()
     yield 0
@@ -90,7 +90,7 @@ def _tiff(walk: Walk) -> Iterator[int]:
 
 
 def _heif(walk: Walk) -> Iterator[int]:
-    """One, unless its brand is that of a sequence: then the samples of its track of pictures."""
+    """One, unless the brand is that of a sequence: then the samples of its track of pictures."""
     if walk.at(8, 4) not in (b"avis", b"msf1", b"hevc", b"hevx"):
         yield 1
         return

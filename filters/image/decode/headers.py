@@ -1,7 +1,7 @@
 """Read the width and height of an image from its header, without a decoder and without its pixels.
 
-A header is a claim: nothing here is allocated by it. A size is that of the stored pixels: an orientation in EXIF data
-or a rotation in HEIF is not applied.
+A header is only a claim: nothing here is allocated by it. Sizes are those of the stored pixels: neither an EXIF
+orientation nor a HEIF rotation is applied.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ class ImageSize:
 
 
 def image_size(image: Bytes, mime: str) -> ImageSize | None:
-    """What the header of an image of this sniffed type says; None if it says nothing that can be true."""
+    """The size in the header of an image of this sniffed type; None if there is none, or an impossible one."""
     read = _READERS.get(mime)
     if read is None:
         return None
@@ -60,7 +60,7 @@ def _gif(walk: Walk) -> tuple[int, int]:
 
 
 def _jpeg(walk: Walk) -> tuple[int, int]:
-    """That of the first frame; a height of 0, to be told after the scan, is none."""
+    """The size of the first frame; a height of 0, which means that it follows the scan, counts as none."""
     for marker, start, _ in jpeg_segments(walk):
         if marker[0] in FRAME_MARKERS:
             height, width = walk.unpack(">HH", start + 1)
@@ -99,7 +99,7 @@ def _icon(walk: Walk) -> tuple[int, int]:
 
 
 def _tiff(walk: Walk) -> tuple[int, int]:
-    """That of the first directory, of a classic or a big TIFF."""
+    """The size in the first directory of a classic or big TIFF."""
     sides = tiff_numbers(walk, tiff_start(walk), (_WIDTH, _HEIGHT))
     return sides.get(_WIDTH, 0), sides.get(_HEIGHT, 0)
 
@@ -117,7 +117,7 @@ def _jpeg_2000(walk: Walk) -> tuple[int, int]:
 
 
 def _heif(walk: Walk) -> tuple[int, int]:
-    """The largest of the picture's parts: thumbnails and tiles are smaller than what they belong to."""
+    """The size of the largest part: thumbnails and tiles are smaller than the picture they belong to."""
     found = [
         walk.unpack(">II", start + _FULL_BOX) for _, start, _ in boxes_at(walk, b"meta", b"iprp", b"ipco", b"ispe")
     ]

@@ -1,11 +1,11 @@
 """The luma of a picture, measured in one pass: how many pixels have each level, and the sums of its Laplacian.
 
-Every line is read once. Thirty-two pixels at a time, it is turned into levels, the squares of the line before are
-added, and its levels are counted: counting waits for memory, and the other two compute meanwhile. Levels are counted
-in pairs, as a counter takes as long to write for two pixels as for one; two tables in turn, as a pair that comes again
-at once waits for the table that it was counted in.
+Every line is read once. It is processed 32 pixels at a time: turned into levels, the squares of the line before are
+added, and its levels are counted; counting waits for memory while the other two compute. Levels are counted in pairs,
+as a counter takes as long for two pixels as for one, in two alternating tables, as a pair that repeats at once waits
+for the table that it was counted in.
 
-LLVM's vectors compile to the processor's. All numbers are whole, so they are the same on any machine.
+LLVM compiles the vectors for the processor at hand. All numbers are whole, so they are the same on any machine.
 """
 
 from typing import Any, Final
@@ -16,7 +16,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from winnow.filters.image.decode.lanes import AHEAD, CACHE_LINE, prefetch
+from winnow.filters.image.decode.simd import AHEAD, CACHE_LINE, prefetch
 from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["luma_sums", "pair_tables"]
@@ -30,7 +30,7 @@ _BYTE, _SHORT, _INT = ir.IntType(8), ir.IntType(16), ir.IntType(32)
 
 
 def pair_tables() -> NDArray[np.uint16]:
-    """What `luma_sums` counts pairs in, and leaves as it was: large enough not to be made for each picture."""
+    """The tables in which `luma_sums` counts pairs and which it leaves empty; reused, as they are large."""
     return np.zeros((2, 1 << 16), np.uint16)
 
 

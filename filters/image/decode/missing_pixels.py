@@ -1,6 +1,6 @@
-"""Whether a file that is whole as a container holds fewer pixels than its header says.
+"""Detects files that are whole as containers but hold fewer pixels than their header declares.
 
-A writer that was stopped and then closed its file leaves one. Decoders show what is missing as black, and say nothing.
+A writer that was stopped and then closed its file leaves one. Decoders silently show the missing part as black.
 """
 
 import zlib
@@ -35,16 +35,16 @@ _PIECE: Final = 1 << 18
 
 _WIDTH, _HEIGHT, _SAMPLES, _ROWS, _PLANES = 256, 257, 277, 278, 284  # tags of TIFF
 _STRIPS, _TILES, _TILE_WIDTH, _TILE_HEIGHT = 273, 324, 322, 323
-_COMPRESSION, _JPEG = 259, 7  # each strip a stream of its own; not so that of the older kind, 6
+_COMPRESSION, _JPEG = 259, 7  # each strip is a stream of its own; not so for the older kind, 6
 _DEFLATE: Final = (8, 32946)
 _LENGTHS: Final = {_STRIPS: 279, _TILES: 325}
 _HEADER: Final = 8  # bytes
-_APART: Final = 2  # each channel in strips of its own
+_APART: Final = 2  # each channel in separate strips
 _SIZES: Final = {b"B": 1, b"H": 2, b"I": 4, b"Q": 8}  # of whole numbers, by their layout
 
 
 def lacks_rows(image: Bytes) -> bool:
-    """Whether the packed pixels of a PNG end before its last row: they are unpacked for this, a piece at a time."""
+    """Whether the compressed pixels of a PNG end before its last row; unpacks them piece by piece."""
     walk = Walk(image, MOST_BLOCKS)
     try:
         missing = _png_bytes(walk)
@@ -58,13 +58,13 @@ def lacks_rows(image: Bytes) -> bool:
                 packed = unpacker.unconsumed_tail
             if missing <= 0 or unpacker.eof:
                 break
-    except (UnreadableError, zlib.error):  # the decoder's to judge
+    except (UnreadableError, zlib.error):  # left to the decoder
         return False
     return missing > 0
 
 
 def _png_bytes(walk: Walk) -> int:
-    """How many bytes all rows have, each with the byte that names its filter."""
+    """The bytes of all rows, each with the byte that names its filter."""
     width, height, depth, colours, _, _, interlaced = walk.unpack(">IIBBBBB", 16)
     bits = depth * _CHANNELS.get(colours, 0)
     total = 0
@@ -76,9 +76,9 @@ def _png_bytes(walk: Walk) -> int:
 
 
 def lacks_strips(image: Bytes) -> bool:
-    """Whether the first page of a TIFF, which is decoded, has fewer strips or tiles than its sides need.
+    """Whether the first page of a TIFF, the one that is decoded, has fewer strips or tiles than its size needs.
 
-    One of which the place is within the file's header is not there: such files are called sparse, and shown as black.
+    A strip whose position lies within the file's header is missing: such sparse files are shown as black.
     """
     walk = Walk(image)
     try:
@@ -104,21 +104,21 @@ def lacks_strips(image: Bytes) -> bool:
 
 
 def lacks_ends(image: Bytes) -> bool:
-    """Whether a strip or tile of JPEG in the first page of a TIFF stops before its end; the rest would be grey."""
+    """Whether a JPEG strip or tile in the first page of a TIFF stops before its end; the rest would be grey."""
     return not all(ends(image.at(*one)) for one in _coded_parts(image, (_JPEG,)))
 
 
 def lacks_checks(image: Bytes) -> bool:
-    """Whether a strip or tile of the first page of a TIFF that is packed with deflate is not whole.
+    """Whether a deflate-compressed strip or tile of the first page of a TIFF is damaged.
 
-    libtiff stops at the last pixel and does not look at the sum behind it, so zeros in place of codes are shown. To be
-    asked after decoding, which ends with an error where a part has not the pixels it needs.
+    libtiff stops at the last pixel and ignores the checksum after it, so zeros in place of codes are shown. Call this
+    after decoding, which raises if a part has too few pixels.
     """
     return not all(_unpacks(image.at(*one)) for one in _coded_parts(image, _DEFLATE))
 
 
 def _unpacks(packed: bytes) -> bool:
-    """Whether all of it unpacks to what its sum says, a piece at a time."""
+    """Whether all of it unpacks to what its checksum demands, piece by piece."""
     unpacker = zlib.decompressobj()
     try:
         while packed and not unpacker.eof:
@@ -130,7 +130,7 @@ def _unpacks(packed: bytes) -> bool:
 
 
 def _coded_parts(image: Bytes, compressions: tuple[int, ...]) -> set[tuple[int, int]]:
-    """The places and lengths of the strips or tiles of the first page of a TIFF, if it has one of these codings."""
+    """The positions and lengths of the strips or tiles of the first page of a TIFF in one of these codings."""
     walk = Walk(image)
     places: set[tuple[int, int]] = set()
     try:
@@ -144,4 +144,4 @@ def _coded_parts(image: Bytes, compressions: tuple[int, ...]) -> set[tuple[int, 
                 places = {one for one in zip(starts, sizes, strict=False) if one[1]}
     except UnreadableError:
         return set()
-    return places if sum(size for _, size in places) <= walk.size else set()  # they overlap, and would cost any time
+    return places if sum(size for _, size in places) <= walk.size else set()  # else they overlap: unbounded work

@@ -1,4 +1,4 @@
-"""Which way up a picture is stored, as its EXIF data or its container say, and how it is turned upright."""
+"""The orientation in which a picture is stored, from its EXIF data or its container, and how to turn it upright."""
 
 from typing import Final
 
@@ -25,7 +25,7 @@ _ORIENTATION: Final = 274
 _EXIF: Final = b"Exif\0\0"
 _EXIF_SEGMENT: Final = b"\xe1"
 _EXIF_CHUNKS: Final = (b"eXIf", b"EXIF")
-_TURNS: Final = {  # EXIF's number by quarter turns to the left, and then the axis of a mirror in HEIF
+_TURNS: Final = {  # EXIF's number by quarter turns to the left, then by HEIF's axis of mirroring
     (0, None): 1,
     (0, 0): 4,
     (0, 1): 2,
@@ -42,7 +42,7 @@ _TURNS: Final = {  # EXIF's number by quarter turns to the left, and then the ax
 
 
 def upright(pixels: NDArray[np.uint8], orientation: int) -> NDArray[np.uint8]:
-    """The picture as it is to be seen.
+    """The picture turned upright.
 
     Args:
         pixels: As stored.
@@ -58,7 +58,7 @@ def upright(pixels: NDArray[np.uint8], orientation: int) -> NDArray[np.uint8]:
 
 
 def orientation_of(image: Bytes, mime: str) -> int:
-    """EXIF's number, from 1 to 8; 1 where there is none or it makes no sense. Boxes of AVIF and HEIF outrank EXIF."""
+    """EXIF's number, from 1 to 8; 1 if it is missing or invalid. Boxes of AVIF and HEIF outrank EXIF."""
     walk = Walk(image)
     try:
         if mime in ("image/avif", "image/heic", "image/heif"):
@@ -74,7 +74,7 @@ def orientation_of(image: Bytes, mime: str) -> int:
 
 
 def exif_part(walk: Walk, mime: str) -> Part | None:
-    """Where a file of JPEG, PNG, WebP or TIFF has EXIF data, which are laid out as a TIFF file."""
+    """The place of the EXIF data of a JPEG, PNG, WebP or TIFF file, which have the layout of a TIFF file."""
     if mime == "image/tiff":
         return Part(b"", 0, walk.size)
     if mime == "image/jpeg":
@@ -90,7 +90,7 @@ def exif_part(walk: Walk, mime: str) -> Part | None:
 
 
 def _of_boxes(walk: Walk) -> int:
-    """The turn and the mirror that are properties of the primary item."""
+    """The rotation and the mirroring among the properties of the primary item."""
     properties = next(boxes_at(walk, b"meta", b"iprp", b"ipco"), None)
     associations = next(boxes_at(walk, b"meta", b"iprp", b"ipma"), None)
     primary = next(boxes_at(walk, b"meta", b"pitm"), None)

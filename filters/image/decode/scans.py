@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from winnow.filters.image.decode.containers import (
     FRAME_MARKERS,
-    HeldBytes,
+    InMemoryBytes,
     UnreadableError,
     Walk,
     jpeg_segments,
@@ -36,16 +36,16 @@ _UNSENT: Final = 16  # more bits than a coefficient may lack
 
 
 class Scans(NamedTuple):
-    """How often a decoder goes over all pixels, at most, and whether some coefficients are not sent in full."""
+    """The most often that a decoder passes over all pixels, and whether some coefficients are incomplete."""
 
     number: int = 0
     lack: bool = False
 
 
-def scans_of(image: HeldBytes, mime: str) -> Scans:
-    """The scans of a JPEG file; metadata may hold a picture with scans of its own, which are counted, too.
+def scans_of(image: InMemoryBytes, mime: str) -> Scans:
+    """The scans of a JPEG file, including those of pictures in its metadata.
 
-    A sequential file whose first scan has every component has no other: decoders refuse a second.
+    A sequential file whose first scan has every component has no other: decoders reject a second.
     """
     if mime != "image/jpeg":
         return Scans()
@@ -67,17 +67,17 @@ def scans_of(image: HeldBytes, mime: str) -> Scans:
     return Scans(image.content.count(_SCAN))
 
 
-def unchecked_coding(image: HeldBytes) -> str | None:
-    """The coding of a JPEG file with segments, if it is none that browsers show.
+def unchecked_coding(image: InMemoryBytes) -> str | None:
+    """The coding of a JPEG file with segments if browsers do not support it.
 
-    The decoder of arithmetic codes fills up what is missing and does not say so.
+    The decoder of arithmetic codes silently fills in what is missing.
     """
     parts = image.segments.parts if image.segments else ()
     return next((_UNCHECKED[part.kind] for part in parts if part.kind in _UNCHECKED), None)
 
 
 def ends(content: bytes) -> bool:
-    """Whether a JPEG stream has a mark of its end behind its first scan; what stands behind that is not looked at."""
+    """Whether a JPEG stream has an end marker after its first scan; anything after that is ignored."""
     seen = False
     for number, (marker, _) in enumerate(_segments(content, 2)):
         if number >= _MOST_SEGMENTS:
@@ -89,7 +89,7 @@ def ends(content: bytes) -> bool:
 
 
 def _lack(content: bytes, at: int, components: bytes, progressive: bool) -> bool:
-    """Whether some bits of some component's coefficients are in no scan, of a stream with a mark of its end."""
+    """Whether a stream with an end marker lacks some bits of some component's coefficients."""
     missing = {one: bytearray([_UNSENT]) * _COEFFICIENTS for one in components}
     for number, (marker, body) in enumerate(_segments(content, at)):
         if number >= _MOST_SEGMENTS:
@@ -106,11 +106,11 @@ def _lack(content: bytes, at: int, components: bytes, progressive: bool) -> bool
             if one not in missing or not first <= last < _COEFFICIENTS:
                 return False
             missing[one][first : last + 1] = bytes([bits & 15]) * (last + 1 - first)
-    return False  # the decoder's to judge
+    return False  # left to the decoder
 
 
 def _segments(content: bytes, at: int) -> Iterator[tuple[int, bytes]]:
-    """The marker and the content of each segment from a place on; pixels between them are passed over."""
+    """The marker and the content of each segment from a position on, skipping pixels between them."""
     while (found := _MARKER.search(content, at)) is not None:
         marker, at = content[found.end() - 1], found.end()
         if marker in _ALONE:

@@ -1,7 +1,7 @@
-"""Shrinks pictures by area: each new pixel is the mean of what it covers, with shares at its borders.
+"""Shrinks pictures by area: each new pixel is the mean of the area it covers, with partial pixels at its borders.
 
-Every pixel is read once, in both directions together; within one level of OpenCV's INTER_AREA. A side that must grow,
-as that of a picture smaller than what a network looks at, is interpolated linearly.
+Every pixel is read once, for both directions together; results are within one level of OpenCV's INTER_AREA. A side
+that must grow, because the picture is smaller than a network's input, is interpolated linearly.
 """
 
 import math
@@ -9,14 +9,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.filters.image.decode.lanes import add_three
+from winnow.filters.image.decode.simd import add_three
 from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["fitted", "resized", "shrink"]
 
 
 def fitted(height: int, width: int, side: int, *, shorter: bool = False) -> tuple[int, int]:
-    """The size of a picture whose longer (or shorter) side is shrunk to `side`; its own size if that is less."""
+    """The size of a picture whose longer (or shorter) side is shrunk to `side`; its own size if it is smaller."""
     longest = min(height, width) if shorter else max(height, width)
     if longest <= side:
         return height, width
@@ -24,7 +24,7 @@ def fitted(height: int, width: int, side: int, *, shorter: bool = False) -> tupl
 
 
 def shrink(pixels: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:
-    """A picture of this size, at most its own."""
+    """The picture shrunk to this size, which is at most its own."""
     old_height, old_width = pixels.shape[:2]
     if not (0 < height <= old_height and 0 < width <= old_width):
         raise ValueError(f"expected a size within {old_height} x {old_width}, found {height} x {width}")
@@ -32,7 +32,7 @@ def shrink(pixels: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uin
 
 
 def resized(pixels: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:
-    """A picture of this size: a side that is less is shrunk by area, one that is more is interpolated."""
+    """The picture in this size: a shorter side is shrunk by area, a longer one is interpolated."""
     old_height, old_width = pixels.shape[:2]
     if (height, width) == (old_height, old_width):
         return pixels
@@ -42,9 +42,9 @@ def resized(pixels: NDArray[np.uint8], height: int, width: int) -> NDArray[np.ui
 
 
 def _shares(old: int, new: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
-    """For each new pixel, the first old one that it covers, how many it covers, and the share of each.
+    """For each new pixel, the first old one that it covers, how many it covers, and the weight of each.
 
-    Of more pixels than there are, each covers the two old ones around its centre, by distance.
+    When enlarging, each new pixel covers the two old ones around its centre, weighted by distance.
     """
     at, scale = np.arange(new), old / new
     if new > old:

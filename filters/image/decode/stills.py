@@ -1,12 +1,12 @@
-"""Decodes a still picture under limits: what its header claims is checked before any pixel is decoded.
+"""Decodes a still picture under limits: its header's claims are checked before any pixel is decoded.
 
-One rule for every format: red, green and blue with 8 bits each, upright. An orientation in EXIF data is applied;
-transparent pixels are laid over white; 16 bits become 8 by dividing by 257, those of colours by taking the high byte;
-grey, palettes and CMYK are converted without colour profiles; of an animation the first frame is taken. A picture that
-ends early or is damaged is refused, where many decoders fill what they lack with grey.
+All formats become RGB with 8 bits per channel, upright. An EXIF orientation is applied; transparent pixels are laid
+over white; 16 bits become 8 by dividing by 257, or for colours by taking the high byte; grey, palettes and CMYK are
+converted without colour profiles; animations give their first frame. A truncated or damaged picture is refused, where
+many decoders fill in grey.
 
-JPEG goes through libjpeg-turbo (simplejpeg), scaled by 1/2, 1/4 or 1/8 while decoding where a smaller picture is asked
-for; other scales decode slower than the full size. All else goes through Pillow.
+JPEG goes through libjpeg-turbo (simplejpeg), scaled by 1/2, 1/4 or 1/8 while decoding if a smaller picture is wanted;
+other scales decode slower than the full size. All other formats go through Pillow.
 """
 
 import io
@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 
 from winnow.filters.extras import required_package
 from winnow.filters.image.decode.claims import frames_within, is_cut, metadata_sizes
-from winnow.filters.image.decode.containers import HeldBytes, with_segments
+from winnow.filters.image.decode.containers import InMemoryBytes, with_segments
 from winnow.filters.image.decode.filled_memory import FILLINGS, filled_memory, may_leave_rows
 from winnow.filters.image.decode.headers import ImageSize, image_size
 from winnow.filters.image.decode.missing_pixels import lacks_checks, lacks_ends, lacks_rows, lacks_strips
 from winnow.filters.image.decode.orientation import orientation_of, upright
 from winnow.filters.image.decode.scans import scans_of, unchecked_coding
 from winnow.filters.image.decode.tiff_pixels import TiffPixels, tiff_pixels
-from winnow.filters.image.decode.zeroed import has_zeroed_items, webp_without_end
+from winnow.filters.image.decode.zeroed_pixels import has_zeroed_items, webp_without_end
 
 __all__ = [
     "DAMAGED",
@@ -42,7 +42,7 @@ __all__ = [
     "TOO_MUCH_METADATA",
     "TRUNCATED",
     "UNSUPPORTED",
-    "Checked",
+    "CheckedFile",
     "DecodeLimits",
     "Still",
     "UndecodableError",
@@ -76,7 +76,7 @@ REASONS: Final = (
 DECODER: Final = 7
 """Goes up whenever a picture is decoded to other pixels, or another one is refused."""
 
-_FORMATS: Final = {  # Pillow's plug-in for each sniffed type; no other is tried
+_FORMATS: Final = {  # Pillow's plug-in for each sniffed type; no other is used
     "image/jpeg": "JPEG",
     "image/png": "PNG",
     "image/webp": "WEBP",
@@ -85,22 +85,22 @@ _FORMATS: Final = {  # Pillow's plug-in for each sniffed type; no other is tried
     "image/bmp": "BMP",
     "image/avif": "AVIF",
 }
-_MOST_WIDTH: Final = (1 << 31) // 64 - 8  # Pillow counts a row's bits, at most 64 a pixel, in 31
-_TEXT_LIMITS: Final = ("MAX_TEXT_CHUNK", "MAX_TEXT_MEMORY")  # Pillow's, of unpacked text in PNG
+_MOST_WIDTH: Final = (1 << 31) // 64 - 8  # Pillow counts the bits of a row, at most 64 per pixel, in 31 bits
+_TEXT_LIMITS: Final = ("MAX_TEXT_CHUNK", "MAX_TEXT_MEMORY")  # Pillow's, for unpacked text in PNG
 _OVERWRITTEN: Final = "its coded pixels are overwritten with zeros from a place on"
 _CUT_SHORT: Final = ("truncated", "premature", "not enough image data", "unrecognized data stream contents")
 
 
 @dataclass(frozen=True, slots=True)
 class DecodeLimits:
-    """What a picture may cost. Nothing is allocated for one that claims more."""
+    """The most that a picture may cost. Nothing is allocated for one that claims more."""
 
     max_bytes: int = 64 << 20
     max_pixels: int = 100_000_000  # 300 MB decoded
     max_frames: int = 10_000  # or pages; only the first is decoded
-    max_scans: int = 100  # of JPEG, each of which may go over every pixel; progressive files have about ten
+    max_scans: int = 100  # of JPEG, each of which may pass over every pixel; progressive files have about ten
     max_exif_bytes: int = 1 << 20
-    max_icc_bytes: int = 4 << 20  # the largest profiles of printers have some 3 MB
+    max_icc_bytes: int = 4 << 20  # the largest profiles of printers have about 3 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Still:
     """A decoded picture.
 
     Attributes:
-        pixels: Rows of red, green and blue, upright; perhaps scaled.
+        pixels: Rows of RGB, upright; perhaps scaled.
         height: Of the whole picture, upright.
         width: Of the whole picture, upright.
     """
@@ -119,7 +119,7 @@ class Still:
 
 
 class UndecodableError(Exception):
-    """Why a picture cannot be decoded: one of `REASONS`, and what the decoder says."""
+    """Why a picture cannot be decoded: one of `REASONS`, and the decoder's message."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
@@ -128,18 +128,18 @@ class UndecodableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """A file of which all is checked that can be without its pixels.
+class CheckedFile:
+    """A file that passed all checks that do not need its pixels.
 
     Attributes:
         held: The file.
         mime: Its sniffed type.
-        claimed: What its header says.
-        turned: EXIF's orientation of a JPEG file; those of others are read when they are decoded.
-        allocated: The height and width that the decoder of JPEG reads in the header, which it allocates by.
+        claimed: The size in its header.
+        turned: EXIF's orientation of a JPEG file; for other formats it is read when decoding.
+        allocated: The height and width that the JPEG decoder reads in the header and allocates by.
     """
 
-    held: HeldBytes
+    held: InMemoryBytes
     mime: str
     claimed: ImageSize
     turned: int
@@ -153,13 +153,13 @@ def decode(
     return decode_checked(checked(content, mime, limits), limits, side, room)
 
 
-def checked(content: bytes, mime: str, limits: DecodeLimits) -> Checked:
-    """Checks what a picture claims.
+def checked(content: bytes, mime: str, limits: DecodeLimits) -> CheckedFile:
+    """Check a picture's claims.
 
     Args:
         content: The whole file.
         mime: Its sniffed type.
-        limits: What it may cost.
+        limits: The most that it may cost.
 
     Raises:
         UndecodableError: It is too large, cut short, damaged, or of a format that is not decoded.
@@ -168,7 +168,7 @@ def checked(content: bytes, mime: str, limits: DecodeLimits) -> Checked:
         raise UndecodableError(UNSUPPORTED, mime)
     if len(content) > limits.max_bytes:
         raise UndecodableError(TOO_LARGE, f"{len(content):,} bytes of at most {limits.max_bytes:,}")
-    held = with_segments(content) if mime == "image/jpeg" else HeldBytes(content)
+    held = with_segments(content) if mime == "image/jpeg" else InMemoryBytes(content)
     if coding := unchecked_coding(held):
         raise UndecodableError(UNSUPPORTED, coding)
     claimed = image_size(held, mime)
@@ -177,21 +177,21 @@ def checked(content: bytes, mime: str, limits: DecodeLimits) -> Checked:
     _check_pixels(claimed.width, claimed.height, limits)
     _check_claims(held, mime, limits)
     if mime != "image/jpeg":
-        return Checked(held, mime, claimed, 1, None)
-    return Checked(held, mime, claimed, orientation_of(held, mime), _allocated(content, limits))
+        return CheckedFile(held, mime, claimed, 1, None)
+    return CheckedFile(held, mime, claimed, orientation_of(held, mime), _allocated(content, limits))
 
 
 def decode_checked(
-    file: Checked, limits: DecodeLimits, side: int | None = None, room: NDArray[np.uint8] | None = None
+    file: CheckedFile, limits: DecodeLimits, side: int | None = None, room: NDArray[np.uint8] | None = None
 ) -> Still:
-    """Decodes a picture that is checked.
+    """Decode a checked picture.
 
     Args:
-        file: It.
-        limits: What it may cost.
-        side: What the longer side will be shrunk to (`sized`), so that a larger picture may be scaled while it is
-            decoded; None for all pixels.
-        room: Bytes to decode to where a picture fits and needs no turning: new memory costs as much as some decoding.
+        file: The picture's checked file.
+        limits: The most that it may cost.
+        side: The size that the longer side will be shrunk to (`sized`), so that a larger picture may be scaled while it
+            is decoded; None for all pixels.
+        room: A buffer to decode into if the picture fits and needs no turning: allocating one is slow.
 
     Raises:
         UndecodableError: It is too large, cut short, damaged, or of a format that is not decoded.
@@ -203,7 +203,7 @@ def decode_checked(
     else:
         pixels, turned = _all_written(file.held, file.mime, limits)
         height, width = pixels.shape[:2]
-    if (claimed.height, claimed.width) not in ((height, width), (width, height)):  # Pillow turns TIFF
+    if (claimed.height, claimed.width) not in ((height, width), (width, height)):  # Pillow already turned a TIFF
         raise UndecodableError(
             DAMAGED, f"it has {width} x {height} pixels, its header {claimed.width} x {claimed.height}"
         )
@@ -213,7 +213,7 @@ def decode_checked(
 
 
 def require_decoders() -> None:
-    """Raise RecipeError, with the line that installs them, if the packages that decode are missing."""
+    """Raise RecipeError with the command that installs them if decoding packages are missing."""
     required_package("decoding pictures", "simplejpeg", "image")
     required_package("decoding pictures", "PIL.Image", "image")
 
@@ -223,8 +223,8 @@ def _check_pixels(width: int, height: int, limits: DecodeLimits) -> None:
         raise UndecodableError(TOO_MANY_PIXELS, f"{width:,} x {height:,} of at most {limits.max_pixels:,} pixels")
 
 
-def _check_claims(held: HeldBytes, mime: str, limits: DecodeLimits) -> None:
-    """Refuses what no picture needs, before a decoder holds it."""
+def _check_claims(held: InMemoryBytes, mime: str, limits: DecodeLimits) -> None:
+    """Refuse what no picture needs before a decoder loads it."""
     if not frames_within(held, mime, limits.max_frames):
         raise UndecodableError(TOO_MANY_FRAMES, f"more than {limits.max_frames:,}")
     scans = scans_of(held, mime)
@@ -244,7 +244,7 @@ def _check_claims(held: HeldBytes, mime: str, limits: DecodeLimits) -> None:
 
 
 def _allocated(content: bytes, limits: DecodeLimits) -> tuple[int, int]:
-    """The height and width of a JPEG file as its decoder reads them."""
+    """The height and width that the decoder reads in a JPEG file."""
     try:
         height, width, *_ = _jpeg_decoder().decode_jpeg_header(content, strict=True)
     except ValueError as error:
@@ -256,7 +256,7 @@ def _allocated(content: bytes, limits: DecodeLimits) -> tuple[int, int]:
 def _jpeg(
     content: bytes, height: int, width: int, side: int | None, room: NDArray[np.uint8] | None
 ) -> NDArray[np.uint8]:
-    """Pixels, perhaps scaled, as stored."""
+    """Stored pixels, perhaps scaled."""
     asked: dict[str, Any] = {}
     if side is not None and (scale := scale_of("image/jpeg", height, width, side)) > 1:
         asked = {"min_height": -(-height // scale), "min_width": -(-width // scale)}
@@ -277,15 +277,15 @@ def _jpeg_decoder() -> Any:
 def _refused_jpeg(error: ValueError) -> UndecodableError:
     said = str(error)
     odd = "precision" in said or "subsampling level" in said  # such as CMYK with fewer samples of some channels
-    if odd or ("Unsupported" in said and "marker" not in said):  # a marker is damaged pixels
+    if odd or ("Unsupported" in said and "marker" not in said):  # with "marker" it is a matter of damaged pixels
         return UndecodableError(UNSUPPORTED, said)
     return _refused(error)
 
 
 def scale_of(mime: str, height: int, width: int, side: int | None) -> int:
-    """By how much a picture is scaled while it is decoded for a side: 1, 2, 4 or 8.
+    """The factor by which a picture is scaled while it is decoded for this side: 1, 2, 4 or 8.
 
-    Sides of one scale can share a decoded picture. Those of another cannot, as scaling is not the same as shrinking.
+    Sides with the same factor can share a decoded picture; others cannot, as scaling differs from shrinking.
     """
     if side is None or mime != "image/jpeg":
         return 1
@@ -293,17 +293,17 @@ def scale_of(mime: str, height: int, width: int, side: int | None) -> int:
 
 
 def sized(still: Still, side: int | None) -> Still:
-    """The picture with its longer side shrunk to this; None for the picture as it was decoded."""
+    """The picture with its longer side shrunk to `side`; None: unchanged."""
     if side is None:
         return still
-    from winnow.filters.image.decode.shrink import fitted, shrink  # numba, which a process that decodes need not load
+    from winnow.filters.image.decode.shrink import fitted, shrink  # loads numba
 
     height, width = fitted(still.height, still.width, side)
     return Still(shrink(still.pixels, height, width), still.height, still.width)
 
 
-def _all_written(held: HeldBytes, mime: str, limits: DecodeLimits) -> tuple[NDArray[np.uint8], int]:
-    """As `_by_pillow`, but a picture of which the decoder leaves rows unwritten is refused."""
+def _all_written(held: InMemoryBytes, mime: str, limits: DecodeLimits) -> tuple[NDArray[np.uint8], int]:
+    """As `_by_pillow`, but refuses a picture whose decoder leaves rows unwritten."""
     if not may_leave_rows(held, mime):
         return _by_pillow(held, mime, limits)
     found = []
@@ -316,8 +316,8 @@ def _all_written(held: HeldBytes, mime: str, limits: DecodeLimits) -> tuple[NDAr
     return pixels, turned
 
 
-def _by_pillow(held: HeldBytes, mime: str, limits: DecodeLimits) -> tuple[NDArray[np.uint8], int]:
-    """All pixels, and the orientation that they are stored in."""
+def _by_pillow(held: InMemoryBytes, mime: str, limits: DecodeLimits) -> tuple[NDArray[np.uint8], int]:
+    """All pixels, and their stored orientation."""
     pillow = required_package("decoding pictures", "PIL.Image", "image")
     tiff = tiff_pixels(held) if mime == "image/tiff" else None
     if tiff and tiff.is_misread:
@@ -348,15 +348,15 @@ def _by_pillow(held: HeldBytes, mime: str, limits: DecodeLimits) -> tuple[NDArra
             raise
         except (pillow.DecompressionBombError, pillow.DecompressionBombWarning) as error:
             raise UndecodableError(TOO_MANY_PIXELS, str(error)) from None
-        except Exception as error:  # noqa: BLE001  # Pillow's plug-ins raise whatever their parsing comes upon
+        except Exception as error:  # noqa: BLE001  # Pillow's plug-ins raise any exception
             if tiff and (not tiff.is_usual or isinstance(error, pillow.UnidentifiedImageError)):
                 detail = f"compression {tiff.compression} of pixels of {tiff.bits} bits"
                 raise UndecodableError(UNSUPPORTED, detail) from None
             raise _refused(error) from None
 
 
-def _ends_too_late(pillow: Any, held: HeldBytes) -> bool:
-    """Whether a WebP file's picture decodes without its last bytes, too."""
+def _ends_too_late(pillow: Any, held: InMemoryBytes) -> bool:
+    """Whether a WebP file's picture decodes even without its last bytes."""
     rest = webp_without_end(held)
     if rest is None:
         return False
@@ -365,13 +365,13 @@ def _ends_too_late(pillow: Any, held: HeldBytes) -> bool:
             picture.load()
     except MemoryError:
         raise
-    except Exception:  # noqa: BLE001  # as for every whole file
+    except Exception:  # noqa: BLE001  # expected for a whole file
         return False
     return True
 
 
 def _may_lack_rows(picture: Any) -> bool:
-    """Whether the last row is all zeros, as are rows that a PNG lacks, which Pillow does not tell."""
+    """Whether the last row is all zeros, like rows missing from a PNG, which Pillow does not report."""
     if picture.info.get("interlace"):
         return True
     width, height = picture.size
@@ -380,11 +380,11 @@ def _may_lack_rows(picture: Any) -> bool:
 
 @contextmanager
 def _most_pixels(pillow: Any, most: int) -> Iterator[None]:
-    """Pillow with our limit in place of its own, and of all that is above; it only warns up to twice its limit."""
+    """Pillow with our limit in place of its own, as it only warns up to twice its limit."""
     its_own, pillow.MAX_IMAGE_PIXELS = pillow.MAX_IMAGE_PIXELS, most
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of odd metadata
+            warnings.simplefilter("ignore")  # about odd metadata
             warnings.simplefilter("error", pillow.DecompressionBombWarning)
             yield
     finally:
@@ -393,7 +393,7 @@ def _most_pixels(pillow: Any, most: int) -> Iterator[None]:
 
 def _refused(error: Exception) -> UndecodableError:
     said = " ".join(str(error).split())[:200] or type(error).__name__
-    if "memory" in said.lower():  # the machine's fault, not the file's
+    if "memory" in said.lower():  # a fault of the machine, not the file
         raise MemoryError(said) from None
     if any(one in said for one in _TEXT_LIMITS):
         return UndecodableError(TOO_MUCH_METADATA, said)
@@ -403,10 +403,10 @@ def _refused(error: Exception) -> UndecodableError:
 
 
 def _opaque(pillow: Any, picture: Any, tiff: TiffPixels | None) -> NDArray[np.uint8]:
-    """Red, green and blue of whatever mode."""
+    """RGB pixels of a picture in any mode."""
     if picture.mode.startswith("I;16"):
         return np.repeat(_grey(picture, tiff)[:, :, None], 3, axis=2)
-    if picture.mode in ("I", "F"):  # 32 bits, or any number: no scale says what is white
+    if picture.mode in ("I", "F"):  # 32 bits, or floats: the value of white is unknown
         raise UndecodableError(UNSUPPORTED, f"pixels of mode {picture.mode}")
     if picture.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in picture.info:
         over = picture.convert("RGBA")
@@ -417,7 +417,7 @@ def _opaque(pillow: Any, picture: Any, tiff: TiffPixels | None) -> NDArray[np.ui
 
 
 def _grey(picture: Any, tiff: TiffPixels | None) -> NDArray[np.uint8]:
-    """Levels of more than 8 bits as levels of 8."""
+    """Levels of more than 8 bits reduced to 8 bits."""
     levels = np.asarray(picture, np.uint16).astype(np.uint32)
     most = (1 << tiff.bits) - 1 if tiff and 8 < tiff.bits < 16 else (1 << 16) - 1
     if tiff and tiff.inverted:

@@ -1,4 +1,4 @@
-"""What the first page of a TIFF says of its pixels, where Pillow does not heed it or does not know it."""
+"""How the first page of a TIFF stores its pixels, for what Pillow ignores or does not know."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,7 +9,7 @@ __all__ = ["TiffPixels", "tiff_pixels"]
 
 _BITS, _COMPRESSION, _COLOURS, _PLANES = 258, 259, 262, 284  # tags
 _WHITE_IS_ZERO: Final = 0
-_APART: Final = 2  # each channel on its own
+_APART: Final = 2  # each channel separately
 _PLAIN: Final = 1
 _USUAL: Final = frozenset((_PLAIN, 2, 3, 4, 5, 6, 7, 8, 32773, 32946, 34925, 50000))  # zstandard is the last
 
@@ -20,29 +20,29 @@ class TiffPixels:
 
     bits: int = 8  # of the first channel
     compression: int = _PLAIN
-    inverted: bool = False  # the least level is white
-    apart: bool = False  # each channel on its own
+    inverted: bool = False  # the lowest level is white
+    apart: bool = False  # each channel separately
 
     @property
     def is_misread(self) -> bool:
-        """Whether Pillow takes one byte of each sample for all of it."""
+        """Whether Pillow reads only one byte of each sample."""
         return self.apart and self.bits > 8 and self.compression == _PLAIN
 
     @property
     def is_usual(self) -> bool:
-        """Whether they are packed in a way that every libtiff knows."""
+        """Whether they are compressed in a way that every libtiff supports."""
         return self.compression in _USUAL
 
 
 def tiff_pixels(image: Bytes) -> TiffPixels:
-    """What is said of them, or what holds where nothing is."""
+    """The stored layout, with the defaults of TIFF."""
     walk = Walk(image)
     found: dict[int, int] = {}
     try:
         for tag, part in tiff_entries(walk, tiff_start(walk)):
             if tag in (_BITS, _COMPRESSION, _COLOURS, _PLANES):
                 found[tag] = next(iter(tiff_values(walk, part)), 1)
-    except UnreadableError:  # the decoder's to judge
+    except UnreadableError:  # left to the decoder
         pass
     return TiffPixels(
         bits=found.get(_BITS, 1),

@@ -1,1 +1,1 @@
-"""What files of pictures say about themselves: EXIF, IPTC, XMP and C2PA, read under limits."""
+"""The metadata of picture files: EXIF, IPTC, XMP and C2PA, read under limits."""

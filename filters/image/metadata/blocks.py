@@ -1,6 +1,6 @@
-"""Finds the blocks of metadata in an image file: EXIF, IPTC, XMP and C2PA, each where its format keeps them.
+"""Finds the blocks of metadata in an image file: EXIF, IPTC, XMP and C2PA, where each format stores them.
 
-A block that claims more bytes than its limit is not read, and neither is anything behind a cut.
+A block that claims more bytes than its limit is not read, nor is anything after a cut.
 """
 
 import struct
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from winnow.filters.image.decode.containers import (
-    HeldBytes,
+    InMemoryBytes,
     Part,
     UnreadableError,
     Walk,
@@ -41,12 +41,12 @@ _MOST_PACKETS: Final = 4  # of XMP; a file should have one
 _GIF_APPLICATION: Final = b"!\xff"
 _GIF_XMP: Final = b"\x0bXMP DataXMP"
 _GIF_C2PA: Final = b"\x0bC2PA_GIF\1\0\0"
-_GIF_TRAILER: Final = 258  # bytes behind XMP in a GIF, which lead a reader of blocks to their end
+_GIF_TRAILER: Final = 258  # bytes after the XMP of a GIF, which lead a reader of blocks to the end of the block
 
 
 @dataclass(frozen=True, slots=True)
 class BlockLimits:
-    """The bytes of one block of metadata that are read."""
+    """How many bytes of one block of metadata are read."""
 
     max_bytes: int = 1 << 20
     max_manifest_bytes: int = 16 << 20  # of C2PA
@@ -54,17 +54,17 @@ class BlockLimits:
 
 @dataclass(slots=True)
 class Blocks:
-    """The blocks of a file; None for those that it lacks."""
+    """The blocks of a file; None for those that it does not have."""
 
     exif: bytes | None = None
     iptc: bytes | None = None
     c2pa: bytes | None = None
     xmp: list[bytes] = field(default_factory=list)
-    complete: bool = True  # False if a block was too long, or the file ends early or makes no sense
+    complete: bool = True  # False if a block was too long, or the file is cut or damaged
 
 
 def blocks_of(content: bytes, mime: str, limits: BlockLimits) -> Blocks:
-    """The blocks of a file of one of the `READ` types; what was found before it ends or makes no sense."""
+    """The blocks of a file of one of the `READ` types; of a damaged file, those before the damage."""
     blocks = Blocks()
     file = _File(content, limits)
     try:
@@ -76,24 +76,24 @@ def blocks_of(content: bytes, mime: str, limits: BlockLimits) -> Blocks:
 
 
 class _File:
-    """A file in memory that gives parts of at most a size."""
+    """A file in memory, read in parts of limited size."""
 
     def __init__(self, content: bytes, limits: BlockLimits) -> None:
         self._content = content
         self.limits = limits
-        self.walk = Walk(HeldBytes(content))
+        self.walk = Walk(InMemoryBytes(content))
         self.complete = True
 
     def block(self, part: Part, skipped: int = 0) -> bytes | None:
-        """A part's content behind some bytes; None if it is longer than is read, or cut."""
+        """A part's content without its first `skipped` bytes; None if it is too long or cut."""
         return self._read(part, skipped, self.limits.max_bytes)
 
     def manifest(self, part: Part, skipped: int = 0) -> bytes | None:
-        """The same, of a manifest."""
+        """As `block`, with the limit of manifests."""
         return self._read(part, skipped, self.limits.max_manifest_bytes)
 
     def starts(self, part: Part, prefix: bytes) -> bool:
-        """Whether a part begins so."""
+        """Whether a part begins with this prefix."""
         return part.size >= len(prefix) and self._content.startswith(prefix, part.start)
 
     def _read(self, part: Part, skipped: int, most: int) -> bytes | None:
@@ -110,7 +110,7 @@ def _add(packets: list[bytes], packet: bytes | None) -> None:
 
 
 def _exif(file: _File, mime: str) -> bytes | None:
-    """EXIF data, which are laid out as a TIFF file; of a TIFF file, its first bytes."""
+    """EXIF data, which have the layout of a TIFF file; for a TIFF file, its first bytes."""
     part = exif_part(file.walk, mime)
     return None if part is None else file.block(part._replace(size=min(part.size, file.limits.max_bytes)))
 
@@ -140,7 +140,7 @@ def _jpeg(file: _File, blocks: Blocks) -> None:
 
 
 def _joined_boxes(found: list[bytes], most: int) -> bytes | None:
-    """The box that is spread over some segments, each with its number and a copy of the box's header."""
+    """The box that is spread over several segments, each with its number and a copy of the box's header."""
     parts: dict[int, list[tuple[int, bytes]]] = {}
     for held in found:
         if len(held) >= 14:
@@ -165,7 +165,7 @@ def _png(file: _File, blocks: Blocks) -> None:
 
 
 def _international_text(held: bytes | None, most: int) -> bytes | None:
-    """The text of an iTXt chunk: behind two switches, a language and a translated keyword."""
+    """The text of an iTXt chunk, which comes after two flags, a language and a translated keyword."""
     if held is None or len(held) < 4:
         return None
     text = held[2:].split(b"\0", 2)
@@ -175,7 +175,7 @@ def _international_text(held: bytes | None, most: int) -> bytes | None:
 
 
 def _inflated(held: bytes, most: int) -> bytes | None:
-    """Text compressed by zlib; None if it is longer than is read, or damaged."""
+    """Text compressed by zlib; None if it is too long or damaged."""
     inflating = zlib.decompressobj()
     try:
         text = inflating.decompress(held, most)
@@ -211,7 +211,7 @@ def _gif(file: _File, blocks: Blocks) -> None:
         if part.kind != _GIF_APPLICATION:
             continue
         body = Part(part.kind, part.start + len(_GIF_XMP), part.size - len(_GIF_XMP))
-        if file.starts(part, _GIF_XMP):  # its blocks' lengths are its own text; a trailer ends them
+        if file.starts(part, _GIF_XMP):  # the lengths of its blocks are its own text; a trailer ends them
             _add(blocks.xmp, file.block(body._replace(size=body.size - _GIF_TRAILER)))
         elif file.starts(part, _GIF_C2PA):
             held = file.manifest(body)
@@ -219,7 +219,7 @@ def _gif(file: _File, blocks: Blocks) -> None:
 
 
 def _joined_blocks(held: bytes) -> bytes:
-    """The content of blocks that each have their length before them."""
+    """The content of blocks that each start with their length."""
     pieces, at = [], 0
     while at < len(held) and held[at]:
         pieces.append(held[at + 1 : at + 1 + held[at]])
@@ -230,13 +230,13 @@ def _joined_blocks(held: bytes) -> bytes:
 def _heif(file: _File, blocks: Blocks) -> None:
     for part in boxes(file.walk):
         if part.kind == b"uuid" and file.starts(part, _C2PA_BOX):
-            held = file.manifest(part, len(_C2PA_BOX) + 4) or b""  # a purpose and an offset are before the store
+            held = file.manifest(part, len(_C2PA_BOX) + 4) or b""  # the store comes after a purpose and an offset
             if held.startswith(_MANIFEST):
                 blocks.c2pa = blocks.c2pa or held[len(_MANIFEST) + 8 :]
     for kind, place in items(file.walk):
         if kind == b"Exif":
             held = file.block(place) or b""
-            skipped = 4 + int.from_bytes(held[:4], "big")  # how far it is to the data
+            skipped = 4 + int.from_bytes(held[:4], "big")  # the offset of the data
             blocks.exif = blocks.exif or held[skipped:] or None
         elif kind == _XMP_TYPE:
             _add(blocks.xmp, file.block(place))

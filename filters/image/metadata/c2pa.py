@@ -1,7 +1,7 @@
-"""Reads what a C2PA manifest store says: where a picture comes from, and whether it may be mined or trained on.
+"""Reads a C2PA manifest store: where a picture comes from, and whether it may be mined or trained on.
 
-Signatures are not checked: a statement that nobody vouches for is still one that a crawl should respect. Statements of
-every manifest count, also those of pictures that this one was made from. A statement that cannot be read counts as a
+Signatures are not checked: a crawl should respect even a statement that nobody vouches for. The statements of every
+manifest count, including those of the pictures that this one was made from. An unreadable statement counts as a
 refusal.
 """
 
@@ -32,17 +32,17 @@ _USES: Final[dict[object, Use]] = {"allowed": ALLOWED, "notAllowed": NOT_ALLOWED
 
 
 def c2pa_facts(raw: bytes, file: bytes, most: int) -> Facts:
-    """What a manifest store in a file says.
+    """The facts of a file's manifest store.
 
     Args:
         raw: The store.
-        file: The whole file, of which a manifest may hold the hash.
-        most: The bytes that compressed manifests may have together.
+        file: The whole file; a manifest may contain its hash.
+        most: The most bytes that all compressed manifests may unpack to.
     """
     store = read_store(raw, most)
     facts = Facts(c2pa=True, complete=store.complete)
     for box in store.root.all():
-        label = box.label.split("__")[0]  # a second assertion of one kind is numbered
+        label = box.label.split("__")[0]  # assertions of the same kind are numbered
         for content in box.contents:
             if label in _TRAINING:
                 facts.statements += _training(label, content.value())
@@ -50,9 +50,9 @@ def c2pa_facts(raw: bytes, file: bytes, most: int) -> Facts:
                 facts.source_type = _source_type(content.value())
     del facts.statements[_MOST_STATEMENTS:]
     manifests = [one for outer in store.root.boxes for one in outer.boxes]
-    if manifests:  # the last is about this file, others about those that it was made from
+    if manifests:  # the last one describes this file, the others the files that it was made from
         last = manifests[-1]
-        inside = last if last.named("c2pa.signature") or not last.boxes else last.boxes[-1]  # of a compressed one
+        inside = last if last.named("c2pa.signature") or not last.boxes else last.boxes[-1]  # for a compressed manifest
         signing = signing_of(inside, file)
         facts.signer, facts.signature, facts.intact = signing.signer, signing.algorithm, signing.intact
     return facts
@@ -69,7 +69,7 @@ def _training(label: str, value: object) -> Iterator[Statement]:
         purposes: tuple[Purpose, ...] = tuple(one for one in get_args(Purpose) if one == short) or PURPOSES
         use = entry.get("use") if isinstance(entry, Mapping) else None
         said = _USES.get(use if isinstance(use, str) else None, MALFORMED)
-        if purposes is PURPOSES and said == ALLOWED:  # of something that is not known here
+        if purposes is PURPOSES and said == ALLOWED:  # for an unknown purpose
             continue
         yield Statement("c2pa", shortened(f"{label}/{name}") or label, str(use or "")[:64], purposes, said)
 

@@ -1,4 +1,4 @@
-"""Reads whom an X.509 certificate was issued to (RFC 5280): the name and the organisation of its subject."""
+"""Reads the subject of an X.509 certificate (RFC 5280): its name or organisation."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -18,7 +18,7 @@ def subject_of(certificate: bytes) -> str | None:
     if inner is None or inner[0] != _SEQUENCE:
         return None
     fields = [one for one in _values(inner[1]) if one[0] != _VERSION]
-    # A serial number, an algorithm, the issuer, the time that it is valid, the subject.
+    # The order of values: serial number, algorithm, issuer, period of validity, subject.
     if len(fields) < 5 or fields[4][0] != _SEQUENCE:
         return None
     names: dict[bytes, str] = {}
@@ -31,7 +31,7 @@ def subject_of(certificate: bytes) -> str | None:
 
 
 def _values(raw: bytes) -> Iterator[tuple[int, bytes]]:
-    """The tag and content of each value of DER, up to what makes no sense."""
+    """The tag and content of each DER value, up to the first damage."""
     at = 0
     for _ in range(_MOST_VALUES):
         if at + 2 > len(raw):

@@ -1,8 +1,8 @@
-"""Reads what EXIF data say about rights, and whether they say where a picture was taken."""
+"""Reads the rights facts of EXIF data, and whether they say where a picture was taken."""
 
 from typing import Final
 
-from winnow.filters.image.decode.containers import HeldBytes, UnreadableError, Walk, tiff_entries, tiff_start
+from winnow.filters.image.decode.containers import InMemoryBytes, UnreadableError, Walk, tiff_entries, tiff_start
 from winnow.filters.image.metadata.statements import Facts, shortened
 
 __all__ = ["exif_facts"]
@@ -14,9 +14,9 @@ _MOST_TEXT: Final = 1 << 14
 
 
 def exif_facts(data: bytes) -> Facts:
-    """What EXIF data say, which are laid out as a TIFF file; what was read before they end or make no sense."""
+    """The facts of EXIF data, which have the layout of a TIFF file; of damaged data, those before the damage."""
     facts = Facts()
-    walk = Walk(HeldBytes(data))
+    walk = Walk(InMemoryBytes(data))
     try:
         for tag, part in tiff_entries(walk, tiff_start(walk)):
             if tag == _LOCATION:
@@ -31,7 +31,7 @@ def exif_facts(data: bytes) -> Facts:
 
 
 def _text(held: bytes) -> str | None:
-    """A text that should be ASCII; a photographer's and an editor's notice are ended by a zero each."""
+    """A text that should be ASCII; the photographer's and the editor's notices each end with a zero byte."""
     joined = b"; ".join(part.strip() for part in held.split(b"\0") if part.strip())
     try:
         return shortened(joined.decode())

@@ -1,7 +1,7 @@
 """The items of AVIF and HEIF files that are metadata or coded pictures: their kind, and where their bytes are.
 
-The box `iinf` names an item's kind, `iloc` says where it lies. Only items in one piece in the file itself are found, as
-encoders write them.
+The box `iinf` names each item's kind and `iloc` its place. Only items stored in one piece within the file are found;
+encoders write them that way.
 """
 
 from collections.abc import Iterator

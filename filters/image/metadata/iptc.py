@@ -1,7 +1,7 @@
-"""Reads IPTC's older form of metadata (IIM), which lie in Photoshop's image resources.
+"""Reads IPTC's older metadata format (IIM), which Photoshop keeps among its image resources.
 
-Datasets of the record for applications: creator, credit, copyright notice. Texts are UTF-8 where the file says so or
-where they can be read as such, Latin 1 otherwise.
+It reads creator, credit and copyright notice from the application record. Texts are UTF-8 if the file declares it or
+if they decode as UTF-8, otherwise Latin 1.
 """
 
 import struct
@@ -36,7 +36,7 @@ def iptc_of_resources(resources: bytes) -> bytes | None:
 
 
 def iptc_facts(data: bytes) -> Facts:
-    """What IPTC data say."""
+    """The facts of IPTC data."""
     facts = Facts()
     creators: list[str] = []
     for record, dataset, value in _datasets(data):
@@ -59,7 +59,7 @@ def _datasets(data: bytes) -> Iterator[tuple[int, int, bytes]]:
         if at + 5 > len(data) or data[at] != 0x1C:
             return
         record, dataset, size = struct.unpack(">BBH", data[at + 1 : at + 5])
-        if size & 0x8000:  # longer than any text that is looked for
+        if size & 0x8000:  # longer than any of the texts read here
             return
         yield record, dataset, data[at + 5 : at + 5 + size]
         at += 5 + size

@@ -1,4 +1,4 @@
-"""Reads the boxes of a C2PA manifest store (JUMBF, ISO 19566-5), compressed ones too, within limits."""
+"""Reads the boxes of a C2PA manifest store (JUMBF, ISO 19566-5), including compressed ones, within limits."""
 
 import struct
 from collections.abc import Iterator
@@ -19,13 +19,13 @@ _STEP: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a box holds: its kind, such as `cbor`, and bytes."""
+    """The content of a box: its kind, such as `cbor`, and its bytes."""
 
     kind: bytes
     data: bytes
 
     def value(self) -> Any:
-        """The value of CBOR or JSON; None if it cannot be read, or is neither."""
+        """The decoded CBOR or JSON value; None if it is damaged or of another kind."""
         if self.kind == b"json":
             try:
                 return orjson.loads(self.data)
@@ -42,15 +42,15 @@ class Content:
 
 @dataclass(slots=True)
 class Box:
-    """A box with a label, what it holds, and boxes inside it."""
+    """A box with a label, its contents, and the boxes inside it."""
 
     label: str = ""
-    payload: bytes = b""  # behind its header: what the standard hashes
+    payload: bytes = b""  # what follows its header: the bytes that the standard hashes
     contents: list[Content] = field(default_factory=list)
     boxes: list["Box"] = field(default_factory=list)
 
     def all(self) -> Iterator["Box"]:
-        """The box and every one inside it, in order."""
+        """The box and all boxes inside it, in order."""
         yield self
         for one in self.boxes:
             yield from one.all()
@@ -62,18 +62,18 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The boxes of a manifest store; not complete if a compressed one is damaged, or larger than is read."""
+    """The boxes of a manifest store; incomplete if a compressed one is damaged or too large."""
 
     root: Box
     complete: bool
 
 
 def read_store(raw: bytes, most: int) -> Store:
-    """The boxes of a store; those of a box that claims more than there is end there.
+    """The boxes of a store; a box that claims more bytes than there are ends with the data.
 
     Args:
         raw: The store.
-        most: The bytes that compressed boxes may have together.
+        most: The most bytes that all compressed boxes may unpack to.
     """
     reading = _Reading(most)
     root = Box()
@@ -82,7 +82,7 @@ def read_store(raw: bytes, most: int) -> Store:
 
 
 class _Reading:
-    """What is left of the limits."""
+    """A reader that keeps track of the remaining limits."""
 
     def __init__(self, most: int) -> None:
         self._room = most
@@ -113,14 +113,14 @@ class _Reading:
         elif kind == b"jumd":
             box.label = _label(payload)
         elif kind == b"brob" and depth < _MOST_DEPTH:
-            inflated = self._inflated(payload[4:])  # behind the kind of the box that was compressed
+            inflated = self._inflated(payload[4:])  # after the kind of the compressed box
             self.complete &= inflated is not None
             self.walk(inflated or b"", box, depth + 1)
         else:
             box.contents.append(Content(kind, payload))
 
     def _inflated(self, held: bytes) -> bytes | None:
-        """What brotli compressed; None if it is damaged or larger than the room that is left."""
+        """The bytes that brotli compressed; None if they are damaged or exceed the remaining limit."""
         decoder, out, offered = brotli.Decompressor(), bytearray(), held
         try:
             while not decoder.is_finished():
@@ -136,7 +136,7 @@ class _Reading:
 
 
 def _label(description: bytes) -> str:
-    """The label in a description box: behind a type of 16 bytes and a byte of switches, ended by zero."""
+    """The label in a description box: it follows a 16-byte type and a byte of flags, and ends with a zero byte."""
     if len(description) < 17 or not description[16] & 2:
         return ""
     return description[17:].split(b"\0", 1)[0].decode(errors="replace")

@@ -1,4 +1,4 @@
-"""What all metadata of a file say together. Where several say the same thing, XMP goes before IPTC and EXIF."""
+"""The facts of all metadata blocks of a file. Where several state the same fact, XMP outranks IPTC and EXIF."""
 
 from winnow.filters.image.metadata.blocks import BlockLimits, blocks_of
 from winnow.filters.image.metadata.c2pa import c2pa_facts
@@ -11,7 +11,7 @@ __all__ = ["facts_of"]
 
 
 def facts_of(content: bytes, mime: str, limits: BlockLimits) -> Facts:
-    """What a file of one of the types in `winnow.filters.image.metadata.blocks.READ` says."""
+    """The facts of a file of one of the types in `winnow.filters.image.metadata.blocks.READ`."""
     blocks = blocks_of(content, mime, limits)
     facts = Facts(complete=blocks.complete)
     for packet in blocks.xmp:

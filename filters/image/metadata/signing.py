@@ -1,7 +1,7 @@
-"""What the signature of a C2PA manifest says of itself, and whether the hashes that it is over are those of the file.
+"""The signature of a C2PA manifest, and whether the hashes that it covers match the file.
 
-The signature itself is not checked, nor whom its certificate is from: anyone can sign as anyone. That hashes do not
-match shows that a picture or what is said of it was changed after it was signed.
+The signature itself and the certificate's issuer are not checked: anyone can sign as anyone. Hashes that do not match
+show that the picture or its manifest was changed after signing.
 """
 
 import hashlib
@@ -27,15 +27,15 @@ _MOST_LISTED: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Signing:
-    """Facts of a signature; None for what it does not say or cannot be told."""
+    """Facts of a signature; None for those that are missing or cannot be determined."""
 
     signer: str | None = None
     algorithm: str | None = None
-    intact: bool | None = None  # whether the hashes in the claim are those of its assertions and of the file
+    intact: bool | None = None  # whether the hashes in the claim match its assertions and the file
 
 
 def signing_of(manifest: Box, file: bytes) -> Signing:
-    """What the signature of a manifest in a file says."""
+    """The facts of the signature of a manifest in a file."""
     claim = next((one for one in manifest.boxes if one.label.startswith("c2pa.claim")), None)
     signature = manifest.named("c2pa.signature")
     signer, algorithm = (None, None) if signature is None else _signed(_value(signature))
@@ -62,7 +62,7 @@ def _signed(value: Any) -> tuple[str | None, str | None]:
 
 
 def _intact(manifest: Box, claim: Any, file: bytes) -> bool | None:
-    """False as soon as one hash is wrong; true if all can be told, and one is over the file."""
+    """False as soon as one hash is wrong; true if all could be checked and one of them covers the file."""
     if not isinstance(claim, Mapping):
         return None
     checks = [_matches(manifest, one, claim.get("alg")) for one in _listed(claim)]
@@ -84,7 +84,7 @@ def _listed(claim: Mapping[Any, Any]) -> Iterator[Mapping[Any, Any]]:
 
 
 def _matches(manifest: Box, reference: Mapping[Any, Any], default: object) -> bool | None:
-    """Whether an assertion is the one that was signed; it is looked for in its own manifest only."""
+    """Whether an assertion has the hash that was signed; it is looked up in its own manifest only."""
     url, wanted = reference.get("url"), reference.get("hash")
     hashing = _HASHES.get(str(reference.get("alg") or default))
     if not isinstance(url, str) or not isinstance(wanted, bytes) or hashing is None:
@@ -97,7 +97,7 @@ def _matches(manifest: Box, reference: Mapping[Any, Any], default: object) -> bo
 
 
 def _binds(value: Any, default: object, file: bytes) -> bool | None:
-    """Whether a file has the bytes that were signed, but for the ranges that are left out."""
+    """Whether a file has the bytes that were signed, not counting the excluded ranges."""
     if not isinstance(value, Mapping):
         return None
     hashing, wanted = _HASHES.get(str(value.get("alg") or default)), value.get("hash")

@@ -1,4 +1,4 @@
-"""What a picture's metadata say about rights and origin, whatever standard says it."""
+"""Facts about rights and origin in a picture's metadata, whatever standard states them."""
 
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
@@ -23,7 +23,7 @@ Use: TypeAlias = Literal["allowed", "not_allowed", "constrained", "malformed"]
 PURPOSES: Final[tuple[Purpose, ...]] = ("data_mining", "ai_training", "ai_generative_training", "ai_inference")
 ALLOWED: Final = "allowed"
 NOT_ALLOWED: Final = "not_allowed"
-CONSTRAINED: Final = "constrained"  # allowed under conditions that no program can check
+CONSTRAINED: Final = "constrained"  # allowed under conditions that a program cannot check
 MALFORMED: Final = "malformed"
 
 MAX_CHARACTERS: Final = 1024
@@ -35,11 +35,11 @@ class Statement:
     """Whether a picture may be used for a purpose.
 
     Attributes:
-        where: The standard that says it: `xmp` or `c2pa`.
+        where: The standard of the statement: `xmp` or `c2pa`.
         name: The property or assertion.
-        value: As it is written, perhaps cut.
-        purposes: What it is about.
-        use: What it says.
+        value: As written, perhaps shortened.
+        purposes: The uses that it covers.
+        use: Whether they are allowed.
     """
 
     where: str
@@ -51,7 +51,7 @@ class Statement:
 
 @dataclass(slots=True)
 class Facts:
-    """What one block of metadata says; None for what it does not say."""
+    """The facts of one block of metadata; None for those that it does not state."""
 
     creator: str | None = None
     copyright: str | None = None
@@ -60,16 +60,16 @@ class Facts:
     usage_terms: str | None = None
     marked: bool | None = None  # as protected by copyright; False says public domain
     source_type: str | None = None  # a term of IPTC's vocabulary, such as trainedAlgorithmicMedia
-    location: bool = False  # where it was taken
+    location: bool = False  # whether it says where the picture was taken
     c2pa: bool = False
-    signer: str | None = None  # of the manifest, as its certificate says, which anyone can make
+    signer: str | None = None  # of the manifest, according to its certificate, which anyone can make
     signature: str | None = None  # its algorithm, such as ES256
-    intact: bool | None = None  # whether the hashes of the manifest are those of the file; None if it cannot be told
+    intact: bool | None = None  # whether the manifest's hashes match the file; None if this cannot be determined
     complete: bool = True
     statements: list[Statement] = field(default_factory=list)
 
     def take(self, other: "Facts") -> None:
-        """Add what another block says; what is known stays."""
+        """Add the facts of another block; facts already known are kept."""
         once = ("creator", "copyright", "credit", "licence", "usage_terms", "marked", "source_type")
         for name in (*once, "signer", "signature", "intact"):
             if getattr(self, name) is None:
@@ -81,6 +81,6 @@ class Facts:
 
 
 def shortened(text: str) -> str | None:
-    """A value without surrounding white space and control characters, cut; None if nothing is left."""
+    """A shortened value without surrounding white space and control characters; None if nothing is left."""
     kept = "".join(character for character in text[: 4 * MAX_CHARACTERS] if character.isprintable() or character == " ")
     return kept.strip()[:MAX_CHARACTERS] or None

@@ -54,7 +54,7 @@ _MINING: Final = f"{{{_PLUS}}}DataMining"
 _RESERVATION: Final = (f"{{{_TDM}}}reservation", f"{{{_TDM}}}tdm-reservation")
 
 _EVERYTHING: Final[tuple[Purpose, ...]] = ("data_mining", "ai_training", "ai_generative_training")
-_DATA_MINING: Final[dict[str, tuple[tuple[Purpose, ...], Use] | None]] = {  # PLUS's vocabulary; None says nothing
+_DATA_MINING: Final[dict[str, tuple[tuple[Purpose, ...], Use] | None]] = {  # PLUS's vocabulary; None: no statement
     "DMI-UNSPECIFIED": None,
     "DMI-ALLOWED": (_EVERYTHING, ALLOWED),
     "DMI-PROHIBITED-AIMLTRAINING": (("ai_training", "ai_generative_training"), NOT_ALLOWED),
@@ -71,7 +71,7 @@ _MOST_STATEMENTS: Final = 64
 
 
 def xmp_facts(packet: bytes) -> Facts:
-    """What a packet says."""
+    """The facts of a packet."""
     facts = Facts()
     root = _parsed(packet)
     if root is None:

@@ -1,6 +1,6 @@
 """Folding: plain copies of texts for searching, without invisible characters and with one form of each character."""
 
 from winnow.filters.language.folding.fold import fold
-from winnow.filters.language.folding.texts import Folded
+from winnow.filters.language.folding.texts import FoldedTexts
 
-__all__ = ["Folded", "fold"]
+__all__ = ["FoldedTexts", "fold"]

@@ -26,13 +26,13 @@ from winnow.filters.language.folding.characters import (
     WORD,
     characters,
 )
-from winnow.filters.language.folding.texts import Folded
+from winnow.filters.language.folding.texts import FoldedTexts
 from winnow.filters.language.kernels.classes import decode, width
 from winnow.filters.language.kernels.memory import eight_bytes, put_eight_bytes
 from winnow.filters.language.kernels.spans import Texts, texts_of
 from winnow.schemas.kernels import inlined, kernel, leaf
 
-__all__ = ["Folded", "fold"]
+__all__ = ["FoldedTexts", "fold"]
 
 _HIGH = np.uint64(0x8080808080808080)
 _FROM_A = np.uint64((0x80 - 0x41) * 0x0101010101010101)
@@ -45,10 +45,10 @@ _NO_LATIN, _NO_CYRILLIC = 1, 2  # some letter of the word has no lookalike in th
 
 _LOCK = Lock()
 _REMEMBERED = 2  # with and without case
-_slots: dict[tuple[int, ...], Folded] = {}  # the oldest first
+_slots: dict[tuple[int, ...], FoldedTexts] = {}  # the oldest first
 
 
-def fold(texts: Texts, *, case: bool) -> Folded:
+def fold(texts: Texts, *, case: bool) -> FoldedTexts:
     """Fold every text; without `case`, ASCII texts are returned unchanged.
 
     Calls with the same array return the same object, as several operators read one batch.
@@ -67,17 +67,17 @@ def fold(texts: Texts, *, case: bool) -> Folded:
     return found
 
 
-def _folded(texts: Texts, case: bool) -> Folded:
+def _folded(texts: Texts, case: bool) -> FoldedTexts:
     count = len(texts.offsets) - 1
     begin, end = int(texts.offsets[0]), int(texts.offsets[-1])
     high = int(_high_bytes(texts.buffer, begin, end))
     if not case and high == 0:
-        return Folded(texts, texts, np.zeros(count + 1, np.int64), *_no_runs())
+        return FoldedTexts(texts, texts, np.zeros(count + 1, np.int64), *_no_runs())
     offsets, out, runs, *arrays = _fold(
         texts.buffer, texts.offsets, case, end - begin + (LONGEST - 1) * high + 16, characters(case=case)
     )
     column = pa.LargeStringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(out))
-    return Folded(texts_of(column), texts, runs, *arrays)
+    return FoldedTexts(texts_of(column), texts, runs, *arrays)
 
 
 def _no_runs() -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8], NDArray[np.int32]]:

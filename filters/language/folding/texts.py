@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from winnow.filters.language.kernels.spans import Texts
 from winnow.schemas.kernels import kernel
 
-__all__ = ["Folded"]
+__all__ = ["FoldedTexts"]
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class FoldedTexts:
     """Folded texts and the origin of each of their bytes.
 
     Text i is made of runs `runs[i]` to `runs[i + 1]`, of which the first may be missing: from byte `folded[j]` of it

@@ -15,7 +15,7 @@ _REFUSED = re.compile(  # code points that CLD2 rejects, found by trying every o
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class Cld2Result:
     """CLD2's main language of a text; None where it names none."""
 
     label: str | None  # ISO 639-3
@@ -24,7 +24,7 @@ class Opinion:
     score: float  # CLD2's own measure of how well the text fits the language, not a probability
 
 
-def second_opinion(text: bytes) -> Opinion:
+def second_opinion(text: bytes) -> Cld2Result:
     """CLD2's opinion on a text; controls and noncharacters, which it rejects, are read as spaces."""
     try:
         found = pycld2.detect(text, isPlainText=True)
@@ -34,4 +34,4 @@ def second_opinion(text: bytes) -> Opinion:
     _, code, percent, score = details[0]
     label = read_label(code, "cld2")
     known = label is not None and label.code != UNKNOWN
-    return Opinion(label.code if label and known else None, bool(reliable) and known, int(percent), float(score))
+    return Cld2Result(label.code if label and known else None, bool(reliable) and known, int(percent), float(score))

@@ -37,7 +37,7 @@ _ALSO = {
 
 
 @dataclass(frozen=True, slots=True)
-class Coded:
+class CodedLanguage:
     """A language in a script."""
 
     label: str  # ISO 639-3, `und` or `zxx`
@@ -47,7 +47,7 @@ class Coded:
     of_second: bool = False  # whether it is the text's second script
 
 
-def coded(label: Label, text_script: str, second_script: str | None = None) -> Coded:
+def coded(label: Label, text_script: str, second_script: str | None = None) -> CodedLanguage:
     """The code for a label and a text.
 
     Args:
@@ -57,10 +57,10 @@ def coded(label: Label, text_script: str, second_script: str | None = None) -> C
     """
     script = _script(label, text_script, second_script)
     if script is None:
-        return Coded(UNKNOWN, text_script, f"{UNKNOWN}_{text_script}", f"{label.code}_{text_script}")
+        return CodedLanguage(UNKNOWN, text_script, f"{UNKNOWN}_{text_script}", f"{label.code}_{text_script}")
     plain = _PLAIN.get(script, script)
     of_second = text_script == _EVERYWHERE != plain or (text_script, plain) == ("Hani", "Hang")
-    return Coded(label.code, script, f"{label.code}_{script}", of_second=of_second)
+    return CodedLanguage(label.code, script, f"{label.code}_{script}", of_second=of_second)
 
 
 def scripts_of(labels: Iterable[Label]) -> frozenset[str]:

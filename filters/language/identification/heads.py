@@ -22,7 +22,7 @@ _LEAST = 0.001  # lower scores are not added up: a model has up to thousands of 
 
 
 @dataclass(frozen=True, slots=True)
-class Heads:
+class TextHeads:
     """The beginnings of a column of texts."""
 
     buffer: npt.NDArray[np.uint8]
@@ -36,7 +36,7 @@ class Heads:
         return (bytes(buffer[start:end]) for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True))
 
 
-def heads_of(texts: pa.Array, max_bytes: int) -> Heads:
+def heads_of(texts: pa.Array, max_bytes: int) -> TextHeads:
     """The beginning of each text, at most so many bytes of whole characters."""
     found = texts_of(texts)
     starts, ends = found.offsets[:-1], found.offsets[1:].copy()
@@ -45,10 +45,10 @@ def heads_of(texts: pa.Array, max_bytes: int) -> Heads:
         while found.buffer[end] & 0xC0 == 0x80:
             end -= 1
         ends[row] = end
-    return Heads(found.buffer, starts, ends, dominant_scripts(found.buffer, starts, ends))
+    return TextHeads(found.buffer, starts, ends, dominant_scripts(found.buffer, starts, ends))
 
 
-def guesses_of(heads: Heads, model: LanguageModel, normalise: Normalise, most: int) -> Guesses:
+def guesses_of(heads: TextHeads, model: LanguageModel, normalise: Normalise, most: int) -> Guesses:
     """The guesses for each text; none where it has no letters."""
     lines = [one_line(text, normalise) for text in heads.texts()]
     return model.guesses(lines, heads.scripts, most)
@@ -65,7 +65,7 @@ def best_codes(guesses: Guesses, model: LanguageModel) -> tuple[npt.NDArray[np.i
 
 
 def macrolanguage_scores(
-    heads: Heads, guesses: Guesses, model: LanguageModel, normalise: Normalise
+    heads: TextHeads, guesses: Guesses, model: LanguageModel, normalise: Normalise
 ) -> npt.NDArray[np.float64]:
     """Each text's score for the macrolanguage of its likeliest language: the sum of those of all members.
 

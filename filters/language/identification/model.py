@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import regex
 
-from winnow.filters.language.identification.codes import Coded, coded, scripts_of
+from winnow.filters.language.identification.codes import CodedLanguage, coded, scripts_of
 from winnow.filters.language.identification.scripts import Scripts, script_names
 from winnow.filters.models.fasttext_files import check_fasttext
 from winnow.filters.models.file_state import FileState, file_state
@@ -77,7 +77,7 @@ class LanguageModel:
         self._predict = cast(Predict, model.f.predict)
         self._labels = [Label(UNKNOWN), *known]
         self._label_numbers = {name: number for number, name in enumerate(("", *names))}
-        self.codes: list[Coded] = []
+        self.codes: list[CodedLanguage] = []
         """Every code so far; it grows with each new combination of a label and scripts."""
         self._code_numbers: dict[int, int] = {}
         self._members = Counter(map(macrolanguage, {label.code for label in known}))

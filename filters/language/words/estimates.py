@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from winnow.filters.language.kernels.classes import CONTROL, FORMAT, MARK, SPACE, flags_by_point
 from winnow.filters.language.kernels.spans import Words, texts_of
-from winnow.filters.language.passages.makeup import Makeup
+from winnow.filters.language.passages.word_counts import WordCounts
 from winnow.filters.language.words.packages import Units
 from winnow.filters.language.words.segments import segment
 
@@ -61,8 +61,8 @@ def _characters(found: Words, whole: npt.NDArray[np.bool_], begin: int, end: int
 
 
 def estimated_makeup(
-    texts: pa.LargeStringArray, found: Words, made: Makeup, units: Units, stop_words: tuple[str, ...]
-) -> Makeup:
+    texts: pa.LargeStringArray, found: Words, made: WordCounts, units: Units, stop_words: tuple[str, ...]
+) -> WordCounts:
     """The makeup of the words that these units make.
 
     Args:

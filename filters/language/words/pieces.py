@@ -6,7 +6,7 @@ from winnow.filters.language.kernels.classes import BREAK, SPACE, decode, unicod
 from winnow.filters.language.kernels.spans import Texts, Words
 from winnow.schemas.kernels import kernel, leaf
 
-__all__ = ["roomy", "split_breaks", "split_lines", "split_whitespace"]
+__all__ = ["split_breaks", "split_lines", "split_whitespace", "with_room"]
 
 
 def split_whitespace(texts: Texts) -> Words:
@@ -30,7 +30,7 @@ def split_breaks(texts: Texts) -> Words:
 
 
 @kernel
-def roomy(values, used, more):  # type: ignore[no-untyped-def]
+def with_room(values, used, more):  # type: ignore[no-untyped-def]
     """The values with room for more. Untouched pages cost no memory, so the bound may be generous.
 
     Kernels call it once per document: an array that may change inside a hot loop costs more than the loop's work.
@@ -50,8 +50,8 @@ def _whitespace(buffer, offsets, classes):  # type: ignore[no-untyped-def]
     count = 0
     for document in range(len(offsets) - 1):
         at, end = offsets[document], offsets[document + 1]
-        starts = roomy(starts, count, (end - at) // 2 + 1)
-        ends = roomy(ends, count, (end - at) // 2 + 1)
+        starts = with_room(starts, count, (end - at) // 2 + 1)
+        ends = with_room(ends, count, (end - at) // 2 + 1)
         count = _document_words(buffer, at, end, classes.pages, classes.flags, starts, ends, count)
         documents[document + 1] = count
     return documents, starts[:count].copy(), ends[:count].copy()
@@ -89,8 +89,8 @@ def _breaks(buffer, offsets, classes):  # type: ignore[no-untyped-def]
     count = 0
     for document in range(len(offsets) - 1):
         at, end = offsets[document], offsets[document + 1]
-        starts = roomy(starts, count, end - at)
-        ends = roomy(ends, count, end - at)
+        starts = with_room(starts, count, end - at)
+        ends = with_room(ends, count, end - at)
         count = _document_breaks(buffer, at, end, classes.pages, classes.flags, starts, ends, count)
         documents[document + 1] = count
     return documents, starts[:count].copy(), ends[:count].copy()

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from winnow.filters.language.kernels.classes import PUNCT, decode, unicode_classes, width
 from winnow.filters.language.kernels.spans import Texts, Words
-from winnow.filters.language.words.pieces import roomy
+from winnow.filters.language.words.pieces import with_room
 from winnow.filters.language.words.rules import sentence_ends
 from winnow.schemas.kernels import kernel, leaf
 
@@ -81,7 +81,7 @@ def _sentences(buffer, offsets, documents, starts, ends, mark_pages, marks, page
     count = 0
     for document in range(len(documents) - 1):
         low, high = documents[document], documents[document + 1]
-        begins = roomy(begins, count, high - low + 1)
+        begins = with_room(begins, count, high - low + 1)
         begins[count] = offsets[document]
         count = _document_sentences(
             buffer,

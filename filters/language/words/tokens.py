@@ -13,7 +13,7 @@ from winnow.filters.language.kernels.spans import Texts, Words
 from winnow.filters.language.words.addresses import is_address
 from winnow.filters.language.words.affixes import floating_prefix, infix_end, prefix_length, suffix_length
 from winnow.filters.language.words.phrases import put_together
-from winnow.filters.language.words.pieces import roomy
+from winnow.filters.language.words.pieces import with_room
 from winnow.filters.language.words.rules import (
     ASCII_KINDS,
     FLOATING_AT,
@@ -48,8 +48,8 @@ def _tokens(buffer, offsets, pages, flags, ints, octets, parts):  # type: ignore
     count = np.int64(0)
     for document in range(len(offsets) - 1):
         at, end = offsets[document], offsets[document + 1]
-        starts = roomy(starts, count, 2 * (end - at) + 1)
-        ends = roomy(ends, count, 2 * (end - at) + 1)
+        starts = with_room(starts, count, 2 * (end - at) + 1)
+        ends = with_room(ends, count, 2 * (end - at) + 1)
         until = _document(
             buffer, at, end, pages, flags, ints, octets, kinds, places, suffixes, tried, starts, ends, count
         )

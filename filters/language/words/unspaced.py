@@ -25,7 +25,7 @@ from winnow.filters.language.kernels.classes import (
     width,
 )
 from winnow.filters.language.kernels.spans import Texts, Words
-from winnow.filters.language.words.pieces import roomy
+from winnow.filters.language.words.pieces import with_room
 from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["continues", "split_unicode", "word_roles"]
@@ -94,8 +94,8 @@ def _words(buffer, offsets, pages, roles):  # type: ignore[no-untyped-def]
     count = 0
     for document in range(len(offsets) - 1):
         at, end = offsets[document], offsets[document + 1]
-        starts = roomy(starts, count, end - at + 1)
-        ends = roomy(ends, count, end - at + 1)
+        starts = with_room(starts, count, end - at + 1)
+        ends = with_room(ends, count, end - at + 1)
         count = _document_words(buffer, at, end, pages, roles, starts, ends, count)
         documents[document + 1] = count
     return documents, starts[:count].copy(), ends[:count].copy()

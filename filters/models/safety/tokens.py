@@ -38,7 +38,7 @@ _EXPECTED = "expected a tokenizer.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class TextWindows:
     """The windows of a text, and whether it was truncated."""
 
     windows: list[Window]
@@ -65,14 +65,14 @@ class Tokenizer:
                 f"{path}: it adds {self._specials} tokens to each text; raise `max_tokens` above {max_tokens}"
             )
 
-    def read(self, text: memoryview) -> Read:
+    def read(self, text: memoryview) -> TextWindows:
         """The windows of a text in UTF-8; none if it has no tokens of its own."""
         head = bytes(text[: self._max_bytes]).decode("utf-8", "ignore")  # no more of it is ever decoded
         with one_line_errors(f"{self._path}: the tokenizer fails on a text of {len(head):,} characters", _EXPECTED):
             encoding = self._tokenizer.encode(head)
         windows = list(self._windows(encoding))
         cut = len(encoding.overflowing) >= self._max_windows or len(text) > self._max_bytes
-        return Read(windows, cut)
+        return TextWindows(windows, cut)
 
     def _windows(self, encoding: Any) -> Iterator[Window]:
         for part in [encoding, *encoding.overflowing[: self._max_windows - 1]]:

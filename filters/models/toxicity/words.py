@@ -22,7 +22,7 @@ _AT_ONCE = 256  # pieces: many are split and looked up at once, few are held
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
+class KnownWords:
     """The known words of some texts: text i has the numbers `bounds[i]` to `bounds[i + 1]`."""
 
     bounds: npt.NDArray[np.int64]
@@ -36,7 +36,7 @@ class Vocabulary:
     def __init__(self, words: Sequence[str]) -> None:
         self._words = pa.array(words, pa.large_string())
 
-    def numbered(self, texts: Sequence[str]) -> Numbered:
+    def numbered(self, texts: Sequence[str]) -> KnownWords:
         """The numbers of the known words of each text, in order."""
         lowered = (text.lower() for text in texts)  # whole: a sigma is lowered by what is behind it
         pieces = ((row, piece[0]) for row, text in enumerate(lowered) for piece in _PIECES.finditer(text))
@@ -50,4 +50,4 @@ class Vocabulary:
                 before = np.concatenate([[0], np.cumsum(one.to_numpy(zero_copy_only=False))])
                 np.add.at(counts, np.array(rows), np.diff(before[split.offsets.to_numpy()]))
             numbers.append(found.drop_null().to_numpy().astype(np.uint16) + np.uint16(1))
-        return Numbered(np.concatenate([[0], np.cumsum(known)]), np.concatenate(numbers), words)
+        return KnownWords(np.concatenate([[0], np.cumsum(known)]), np.concatenate(numbers), words)

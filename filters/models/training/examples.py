@@ -40,7 +40,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class TextSplit:
     """The numbers of the training and the held-out texts, in the order of their hashes."""
 
     training: NDArray[np.int64]
@@ -86,7 +86,7 @@ class Examples:
         self._positive.append(positive)
         self._languages.append(self._codes.setdefault(language or UNKNOWN, len(self._codes)))
 
-    def choose(self, seed: int, held_out: float, *, equal: bool) -> Chosen:
+    def choose(self, seed: int, held_out: float, *, equal: bool) -> TextSplit:
         """Choose the training and the held-out texts."""
         names = self._unique()
         positive = np.frombuffer(self._positive, np.int8).astype(np.bool_)
@@ -117,7 +117,7 @@ class Examples:
                     f"of {counts[side].given:,} {name} texts, {counts[side].training:,} are left for training and "
                     f"{counts[side].held_out:,} for evaluation; both need some: give more texts"
                 )
-        return Chosen(parts["training"], parts["held_out"], counts[True], counts[False])
+        return TextSplit(parts["training"], parts["held_out"], counts[True], counts[False])
 
     def lines(self, numbers: NDArray[np.int64]) -> Iterator[list[str]]:
         """The texts with these numbers as fastText reads them, in groups."""

@@ -14,23 +14,23 @@ from numpy.typing import NDArray
 from winnow.filters.models.card import ModelCard, card_path, file_sha256
 from winnow.filters.models.fasttext_files import FastText, fasttext_library, load_fasttext
 from winnow.filters.models.training.config import TrainingConfig
-from winnow.filters.models.training.examples import Chosen, Examples
+from winnow.filters.models.training.examples import Examples, TextSplit
 from winnow.filters.models.training.metrics import Evaluation, evaluate_scores
 
 DECIMALS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
+class TrainedModel:
     """A written model, and its evaluation on the held-out texts."""
 
     card: ModelCard
-    chosen: Chosen
+    chosen: TextSplit
     overall: Evaluation
     by_language: tuple[tuple[str, Evaluation], ...]  # the largest first
 
 
-def train_quality(examples: Examples, config: TrainingConfig, output: Path, scratch: Path) -> Trained:
+def train_quality(examples: Examples, config: TrainingConfig, output: Path, scratch: Path) -> TrainedModel:
     """Train a model, evaluate it, and write it with its card.
 
     Args:
@@ -59,7 +59,7 @@ def train_quality(examples: Examples, config: TrainingConfig, output: Path, scra
         versions={name: version(name) for name in (*packages_distributions()["fasttext_pybind"], "winnow")},
     )
     _publish(unfinished, output, card)
-    return Trained(card, chosen, overall, by_language)
+    return TrainedModel(card, chosen, overall, by_language)
 
 
 def _write_training(examples: Examples, numbers: NDArray[np.int64], config: TrainingConfig, target: Path) -> None:

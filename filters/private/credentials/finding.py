@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 
 from winnow.filters.language.kernels.spans import Texts
-from winnow.filters.private.credentials.assigned import ANCHORS as ASSIGNED
-from winnow.filters.private.credentials.assigned import (
+from winnow.filters.private.credentials.assignments import ANCHORS as ASSIGNED
+from winnow.filters.private.credentials.assignments import (
     NAME,
     URL,
     assignments,

@@ -1,1 +1,1 @@
-"""Parts of videos as files of their own."""
+"""Clips: parts of videos in files of their own."""

@@ -1,4 +1,4 @@
-"""Cuts a part out of a video into a file of its own, and reads the file back to see that it is that part.
+"""Cuts a part out of a video into its own file, and reads the file back to verify it.
 
 The same part of the same video, cut with the same options and the same FFmpeg, gives the same bytes.
 """
@@ -20,7 +20,7 @@ from winnow.filters.video.clips.sound import CopiedSound, EncodedSound
 from winnow.filters.video.decode.clip_packets import open_clip, packets_of_clip
 from winnow.filters.video.decode.opening import OpenVideo, UnwatchableError, VideoLimits, open_video, translated
 from winnow.filters.video.decode.reading import packets_within_limits
-from winnow.filters.video.decode.wanted import Clip
+from winnow.filters.video.decode.signal_requests import Clip
 from winnow.filters.video.decode.watching import VideoPass
 from winnow.schemas.identity import Json
 
@@ -40,7 +40,7 @@ _MOST_HELD: Final = 64 << 20  # bytes of sound before the first frame
 
 @dataclass(frozen=True, slots=True)
 class CutClip:
-    """What is known of a clip's file, read from the file."""
+    """Facts of a clip's file, read back from it."""
 
     mime: str
     copied: bool  # its pictures are the video's own packets
@@ -52,15 +52,15 @@ class CutClip:
 
 
 def cut(file: IO[bytes], mime: str, clip: Clip, options: ClipFile, limits: VideoLimits, out: IO[bytes]) -> CutClip:
-    """Writes a part of a video.
+    """Write a part of a video to a file.
 
     Args:
-        file: The video, open for reading; it can seek, and is not closed.
+        file: The video, open for reading and seekable; it is not closed.
         mime: Its sniffed type.
-        clip: The part.
-        options: How it is written.
-        limits: What reading it may cost.
-        out: An empty file that can be read and written, and can seek.
+        clip: The part to cut.
+        options: The options of clips.
+        limits: The limits of reading the video.
+        out: An empty file, open for reading and writing and seekable.
 
     Raises:
         UnwatchableError: The video, or this part of it, cannot be read.
@@ -81,10 +81,10 @@ def cut(file: IO[bytes], mime: str, clip: Clip, options: ClipFile, limits: Video
 
 
 def cutting_identity(options: ClipFile) -> Json:
-    """What the bytes of clips depend on besides the video: every option, and what cuts."""
+    """All that the bytes of clips depend on besides the video: the options and the encoders."""
     try:
         package: str | None = version("av")
-    except PackageNotFoundError:  # whole videos are exported without it
+    except PackageNotFoundError:  # not needed to export whole videos
         package = None
     return {"options": options.described(), "version": CUTTER, "av": package}
 
@@ -104,7 +104,7 @@ def _write(
     out: IO[bytes],
     times: CopiedTimes | None,
 ) -> int:
-    """Writes the file; returns how many frames it should show."""
+    """Write the file; returns the number of frames that it should show."""
     import av
 
     file.seek(0)
@@ -133,7 +133,7 @@ def _written(
     options: ClipFile,
     pictures: CopiedPictures | EncodedPictures,
 ) -> Iterator["Packet[Any]"]:
-    """The packets of the clip's file. Nothing is written before both streams are there."""
+    """The packets of the clip's file. Nothing is written before both streams exist."""
     source = video.sound if options.sound else None
     sound: CopiedSound | EncodedSound | None = None
     early: list[Packet[Any]] = []  # sound before the first frame
@@ -174,7 +174,7 @@ def _sound(video: OpenVideo, made: "OutputContainer", clip: Clip, options: ClipF
 
 
 def _read_back(out: IO[bytes], options: ClipFile, limits: VideoLimits, copied: bool) -> CutClip | None:
-    """What the written file holds, by its packets and its first frame; None if it cannot be read."""
+    """The facts of the written file, from its packets and its first frame; None if it cannot be read."""
     out.flush()
     out.seek(0)
     reading = VideoPass(out, MIMES[options.format], (), limits)
@@ -196,7 +196,7 @@ def _read_back(out: IO[bytes], options: ClipFile, limits: VideoLimits, copied: b
 
 
 def _plays(out: IO[bytes], options: ClipFile, limits: VideoLimits) -> bool:
-    """Whether every packet of a copy can be decoded: players that do not go on behind damage would stop at it."""
+    """Whether every packet of a copy can be decoded: some players stop at a damaged one."""
     import av.error
 
     out.seek(0)
@@ -213,7 +213,7 @@ def _plays(out: IO[bytes], options: ClipFile, limits: VideoLimits) -> bool:
 
 
 class _Bounded(io.RawIOBase):
-    """A file that does not grow beyond a limit."""
+    """A file that refuses to grow beyond a limit."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

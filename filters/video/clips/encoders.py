@@ -1,7 +1,7 @@
-"""Opens encoders and leaves the process the priority that it has.
+"""Opens encoders without letting them change the priority of the process.
 
-Run by root, SVT-AV1 makes its threads and the one that opens it real-time (SCHED_FIFO, 99) for as long as they live:
-such a process, and all that it starts, goes before everything else on the machine.
+Under root, SVT-AV1 gives its threads and the one that opens it real-time priority (SCHED_FIFO, 99) for as long as they
+live: such a process, and all that it starts, would run before everything else on the machine.
 """
 
 import os
@@ -16,7 +16,7 @@ __all__ = ["open_encoder"]
 
 
 def open_encoder(context: "CodecContext") -> None:
-    """Open an encoder all of whose settings are made."""
+    """Open an encoder whose settings are complete."""
     if sys.platform != "linux":
         context.open()
         return
@@ -25,6 +25,6 @@ def open_encoder(context: "CodecContext") -> None:
     if os.sched_getscheduler(0) == policy:
         return
     for thread in os.listdir("/proc/self/task"):
-        with suppress(ProcessLookupError):  # it has ended
+        with suppress(ProcessLookupError):  # the thread has ended
             if os.sched_getscheduler(int(thread)) == os.SCHED_FIFO:
                 os.sched_setscheduler(int(thread), policy, parameters)

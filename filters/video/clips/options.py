@@ -1,6 +1,6 @@
-"""How parts of videos are written: the recipe's `clips` options of an export.
+"""The recipe's `clips` options of an export: how parts of videos are written.
 
-Packets are copied where nothing of the part is lost by it; the rest is encoded anew, with codecs that are free to use.
+Packets are copied if that gives exactly the part; the rest is encoded anew, with codecs that are free to use.
 """
 
 from dataclasses import asdict, dataclass
@@ -21,20 +21,20 @@ MIMES: Final = MappingProxyType({"mp4": "video/mp4", "webm": "video/webm", "mkv"
 
 @dataclass(frozen=True)
 class ClipFile:
-    """The file of a clip."""
+    """The options of a clip's file."""
 
     format: ClipFormat = "mp4"
-    # auto: packets are copied if the clip begins at a keyframe, no frame outside it is needed, and the format takes
-    # the codec. never: every clip is encoded, so that all are of one codec.
+    # auto: packets are copied if the clip begins at a keyframe, needs no frame outside it, and the format allows the
+    # codec. never: every clip is encoded, so that all have one codec.
     copy: Literal["auto", "never"] = "auto"
-    codec: Literal["vp9", "av1"] = "vp9"  # of clips that are encoded
-    quality: Annotated[int, Between(1, 63)] = 32  # of the codec: lower is better; libvpx's guide has 31 for 1080p
+    codec: Literal["vp9", "av1"] = "vp9"  # of encoded clips
+    quality: Annotated[int, Between(1, 63)] = 32  # the codec's scale: lower is better; libvpx's guide has 31 for 1080p
     sound: bool = True
-    resize: Annotated[int, Between(16, 8192)] | None = None  # pixels of the shorter side, which never grows
-    fps: Annotated[float, Between(0.01, 240)] | None = None  # frames a second, each as long as the others
+    resize: Annotated[int, Between(16, 8192)] | None = None  # pixels of the shorter side; frames are never enlarged
+    fps: Annotated[float, Between(0.01, 240)] | None = None  # constant frame rate
 
     def described(self) -> Json:
-        """All options."""
+        """All options, resolved."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     def to_json(self) -> str:

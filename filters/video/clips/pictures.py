@@ -1,4 +1,4 @@
-"""The pictures of a clip: packets with new times, or frames encoded with VP9 or AV1, each shown when it was shown."""
+"""The pictures of a clip: copied packets with new times, or frames encoded with VP9 or AV1 that keep their times."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -11,11 +11,11 @@ from winnow.filters.video.clips.encoders import open_encoder
 from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.clips.planning import CopiedTimes, smaller
 from winnow.filters.video.decode.clock import Clock, shown_at
-from winnow.filters.video.decode.counting import orientation_of
 from winnow.filters.video.decode.opening import COLOURS, OpenVideo, UnwatchableError
 from winnow.filters.video.decode.opening_frame import OpeningFrame
+from winnow.filters.video.decode.packet_counts import orientation_of
 from winnow.filters.video.decode.reading import decoded
-from winnow.filters.video.decode.wanted import Clip
+from winnow.filters.video.decode.signal_requests import Clip
 
 if TYPE_CHECKING:
     from av import Packet
@@ -39,7 +39,7 @@ _TURNS: Final = MappingProxyType(
 
 
 class CopiedPictures:
-    """Gives packets the times of a plan."""
+    """Copies packets, with the planned times."""
 
     def __init__(self, video: OpenVideo, container: "OutputContainer", clip: Clip, times: CopiedTimes) -> None:
         self.stream = container.add_stream_from_template(video.pictures, opaque=True)  # by id: few decoders encode
@@ -48,7 +48,7 @@ class CopiedPictures:
         self._end = clip.end - clip.start
 
     def add(self, packet: "Packet[Any]") -> Iterator["Packet[Any]"]:
-        """The packet as it is written, if it is."""
+        """The packet as written, if it belongs to the clip."""
         planned = next(self._times, None)
         if planned is None:
             return
@@ -59,12 +59,12 @@ class CopiedPictures:
         yield packet
 
     def end(self) -> Iterator["Packet[Any]"]:
-        """Nothing is held."""
+        """No packets: none are kept back."""
         return iter(())
 
 
 class EncodedPictures:
-    """Decodes and encodes the frames of a clip; the stream is there once the first frame is."""
+    """Decodes and encodes the frames of a clip; the stream is created with the first frame."""
 
     def __init__(self, video: OpenVideo, container: "OutputContainer", clip: Clip, options: ClipFile) -> None:
         tick = video.pictures.time_base
@@ -74,18 +74,18 @@ class EncodedPictures:
         self._rate = None if options.fps is None else Fraction(options.fps).limit_denominator(1001)
         self._opening = OpeningFrame(clip)
         self._waiting: VideoFrame | None = None  # whose end is not known yet
-        self._ends: dict[int, int] = {}  # ticks, of frames that are in the encoder
+        self._ends: dict[int, int] = {}  # ticks, of the frames inside the encoder
         self._pixels = 0
         self.stream: Any = None
         self.frames = 0
 
     def add(self, packet: "Packet[Any]") -> Iterator["Packet[Any]"]:
-        """The packets that are complete by now."""
+        """The packets that are complete."""
         self._opening.expect(packet)
         yield from self._shown(decoded(self._video.pictures.codec_context, packet, self._video.limits))
 
     def end(self) -> Iterator["Packet[Any]"]:
-        """What codecs still hold."""
+        """The packets left in the codecs."""
         yield from self._shown(decoded(self._video.pictures.codec_context, None))
         if (before := self._opening.left()) is not None:
             yield from self._hold(before, self._clip.start)
@@ -103,7 +103,7 @@ class EncodedPictures:
                 yield from self._hold(frame, ticks)
 
     def _hold(self, frame: "VideoFrame", ticks: int) -> Iterator["Packet[Any]"]:
-        """Encodes the frame before, whose end is known now."""
+        """Encode the previous frame, whose end is now known."""
         if self.stream is None:
             self._begin(frame)
         if self._waiting is not None:
@@ -112,7 +112,7 @@ class EncodedPictures:
         self._waiting = frame
 
     def _begin(self, frame: "VideoFrame") -> None:
-        """Makes the stream, as the first frame is."""
+        """Create the stream, with the format of the first frame."""
         from av.codec.context import Flags
         from av.video.reformatter import ColorRange, Colorspace
 
@@ -140,7 +140,7 @@ class EncodedPictures:
         self.stream = stream
 
     def _encode(self, frame: "VideoFrame", end: int) -> Iterator["Packet[Any]"]:
-        """Encodes a frame that is shown until `end`: once, or at each time of the asked rate at which it is shown."""
+        """Encode a frame that is shown until `end`: once, or at the requested rate for as long as it is shown."""
         import av.video.frame
         from av.video.reformatter import ColorRange, Colorspace, Interpolation
 
@@ -148,14 +148,14 @@ class EncodedPictures:
         times, tick = [(frame.pts, end)], self._tick
         if self._rate is not None:
             tick = 1 / self._rate
-            until = max(ceil(end * self._tick * self._rate), not self.frames)  # a first frame is shown in any case
+            until = max(ceil(end * self._tick * self._rate), not self.frames)  # a first frame is always shown
             if until > self._video.limits.max_frames:
                 raise UnwatchableError(TOO_MANY_FRAMES, f"more than {self._video.limits.max_frames:,} in a clip")
             times = [(at, at + 1) for at in range(self.frames, until)]
             if not times:
                 return
         colours: dict[str, Any] = {}
-        if _is_rgb(frame):  # whose matrix and range no stream of luma can have
+        if _is_rgb(frame):  # no stream of luma can declare its matrix and range
             colours = {"dst_colorspace": Colorspace.ITU709, "dst_color_range": ColorRange.MPEG}
         if self.stream.width < frame.width:
             colours["interpolation"] = Interpolation.AREA
@@ -163,7 +163,7 @@ class EncodedPictures:
         for pts, behind in times:
             self._ends[pts] = behind
             as_first.pts, as_first.time_base, as_first.duration = pts, tick, behind - pts
-            as_first.pict_type = av.video.frame.PictureType.NONE  # the encoder chooses where keyframes are
+            as_first.pict_type = av.video.frame.PictureType.NONE  # the encoder chooses the keyframes
             self.frames += 1
             yield from self._timed(self.stream.encode(as_first))
 

@@ -1,8 +1,8 @@
-"""Whether a part of a video can be cut out of it by copying packets, from the times of its packets alone.
+"""Whether a part of a video can be cut by copying packets, decided from the times of its packets alone.
 
-Copying gives exactly the frames of the part if it begins with a keyframe, and if none of the packets between it and the
-last frame shows a frame outside the part. Times of decoding are made anew, from the times of showing: what files say of
-them differs by container, and some say nothing.
+Copying gives exactly the frames of the part if it begins with a keyframe and none of the packets up to the last frame
+shows a frame outside the part. Decoding times are computed anew from display times, as containers store them
+differently or not at all.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.decode.opening import OpenVideo
-from winnow.filters.video.decode.wanted import Clip
+from winnow.filters.video.decode.signal_requests import Clip
 
 if TYPE_CHECKING:
     from av import Packet
@@ -41,7 +41,7 @@ _SOURCES: Final = frozenset({"mov", "matroska"})
 
 @dataclass(frozen=True, slots=True)
 class CopiedTimes:
-    """The frames of a part whose packets are copied, in the order of the file, in ticks since its start."""
+    """The frames of a part whose packets are copied, in file order, in ticks since its start."""
 
     shown: tuple[int, ...]
     decoded: tuple[int, ...]
@@ -50,13 +50,13 @@ class CopiedTimes:
 def copied_times(
     video: OpenVideo, packets: "Iterator[Packet[Any]]", clip: Clip, options: ClipFile
 ) -> CopiedTimes | None:
-    """The times of the packets that can be copied; None if the part must be encoded.
+    """The times of the packets if they can be copied; None if the part must be encoded.
 
     Args:
         video: The video.
-        packets: Those that its part needs; they are used up.
+        packets: The packets that the part needs; they are used up.
         clip: The part.
-        options: What is written.
+        options: The options of clips.
     """
     codec = video.pictures.codec_context.codec.canonical_name
     if options.fps is not None or smaller(video.pictures.width, video.pictures.height, options) is not None:
@@ -71,7 +71,7 @@ def copied_times(
             return None
         shown.append(packet.pts - clip.start)
     last = max((at for at, time in enumerate(shown) if time < clip.end - clip.start), default=-1)
-    shown = shown[: last + 1]  # what follows shows frames behind the end
+    shown = shown[: last + 1]  # the rest shows frames after the end
     in_order = sorted(shown)
     if not shown or shown[0] != 0 or in_order[0] < 0 or in_order[-1] >= clip.end - clip.start:
         return None
@@ -82,7 +82,7 @@ def copied_times(
 
 
 def smaller(width: int, height: int, options: ClipFile) -> tuple[int, int] | None:
-    """The size that frames are shrunk to, both sides even as encoders want them; None if they stay as they are."""
+    """The size to which frames are shrunk, both sides even as encoders require; None if unchanged."""
     if options.resize is None or min(width, height) <= options.resize:
         return None
     by = options.resize / min(width, height)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["CopiedSound", "EncodedSound"]
 
 _RATE: Final = 48_000  # Opus's own
-_BIT_RATE: Final = 48_000  # for each channel; Xiph recommends 96 to 128 kbit/s for stereo music
-_GAP: Final = _RATE // 20  # samples by which times may be wrong before silence is put in, or samples are left out
-_STEP: Final = _RATE  # samples of silence at a time
+_BIT_RATE: Final = 48_000  # per channel; Xiph recommends 96 to 128 kbit/s for stereo music
+_GAP: Final = _RATE // 20  # samples by which times may be off before silence is inserted or samples are dropped
+_STEP: Final = _RATE  # samples of silence added at a time
 
 
 class CopiedSound:
@@ -32,7 +32,7 @@ class CopiedSound:
         self._stream = container.add_stream_from_template(source)
 
     def add(self, packet: "Packet[Any]") -> Iterator["Packet[Any]"]:
-        """The packet as it is written, if it is."""
+        """The packet as written, if it belongs to the clip."""
         time = packet.pts
         if time is None or time < self._start or time + (packet.duration or 0) > self._end:
             return
@@ -41,12 +41,12 @@ class CopiedSound:
         yield packet
 
     def end(self) -> Iterator["Packet[Any]"]:
-        """Nothing is held."""
+        """No packets: none are kept back."""
         return iter(())
 
 
 class EncodedSound:
-    """Decodes, cuts to the sample, and encodes."""
+    """Decodes the sound, cuts it to the sample, and encodes it."""
 
     def __init__(self, source: "AudioStream", container: "OutputContainer", start: Fraction, seconds: Fraction) -> None:
         import av
@@ -65,7 +65,7 @@ class EncodedSound:
         self._given = 0
 
     def add(self, packet: "Packet[Any]") -> Iterator["Packet[Any]"]:
-        """The packets that are complete by now."""
+        """The packets that are complete."""
         for frame in decoded(self._source.codec_context, packet):
             time = frame.pts
             if time is not None and frame.time_base is not None:
@@ -76,7 +76,7 @@ class EncodedSound:
             yield from self._resampled(frame)
 
     def end(self) -> Iterator["Packet[Any]"]:
-        """What codecs still hold."""
+        """The packets left in the codecs."""
         for frame in decoded(self._source.codec_context, None):
             frame.pts = None
             yield from self._resampled(frame)

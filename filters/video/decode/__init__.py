@@ -1,1 +1,1 @@
-"""Opens hostile videos under limits, and turns them into facts and signals in one pass."""
+"""Opens untrusted videos under limits, and reads their facts and signals in one pass."""

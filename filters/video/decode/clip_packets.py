@@ -1,9 +1,9 @@
 """The packets that a part of a video needs: those from the keyframe before it to its end.
 
-Containers with an index are entered at that keyframe, so a part of a film costs about what a film of its length does.
-Others, and parts whose keyframe is in no index, are read from their beginning, without decoding. Where keyframes need
-what is before them, all packets from the beginning are given. Sound is that of the same time, which in a file may come
-behind later pictures: by a fragment, or by what a multiplexer delays.
+Containers with an index are entered at that keyframe, so a part costs about as much as a film of its length. Other
+containers, and parts whose keyframe is in no index, are read from the beginning, without decoding. If keyframes depend
+on what precedes them, all packets from the beginning are given. The sound of the part may come after later pictures in
+the file: by a fragment, or by a multiplexer's delay.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from winnow.filters.video.decode.clock import shown_at
 from winnow.filters.video.decode.keyframes import keyframes_stand_alone
 from winnow.filters.video.decode.opening import OpenVideo, VideoLimits, open_video
-from winnow.filters.video.decode.wanted import Clip
+from winnow.filters.video.decode.signal_requests import Clip
 
 if TYPE_CHECKING:
     from av import Packet
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["open_clip", "packets_of_clip"]
 
 _INDEXED: Final = frozenset({"mov", "matroska"})
-_LATE: Final = 10  # seconds of pictures behind the end, among which sound of the part is looked for
+_LATE: Final = 10  # seconds of pictures after the end, among which sound of the part is searched
 _EARLIER: Final = (
     0,
     2,
@@ -32,12 +32,12 @@ _EARLIER: Final = (
 
 @contextmanager
 def open_clip(file: IO[bytes], mime: str, limits: VideoLimits, clip: Clip | None) -> Iterator[OpenVideo]:
-    """Opens a video for one pass over a part of it, at the keyframe before that where the container knows it.
+    """Open a video for one pass over a part of it, at the keyframe before that if the container knows it.
 
     Args:
         file: As for `open_video`.
         mime: Its sniffed type.
-        limits: What it may cost.
+        limits: The limits of decoding.
         clip: The part; None for the whole video.
 
     Raises:
@@ -48,20 +48,20 @@ def open_clip(file: IO[bytes], mime: str, limits: VideoLimits, clip: Clip | None
         if clip is None or _is_entered(video, clip):
             yield video
             return
-    file.seek(start)  # looking for a keyframe has lost what was read before
+    file.seek(start)  # the search for a keyframe lost what had been read
     with open_video(file, mime, limits) as video:
         yield video
 
 
 def packets_of_clip(video: OpenVideo, packets: "Iterator[Packet[Any]]", clip: Clip) -> "Iterator[Packet[Any]]":
-    """Those packets that are needed to show a part of a video that was opened for it, none of which has been read."""
+    """The packets that are needed to show a part of a video opened by `open_clip`, of which none has been read."""
     begun = not keyframes_stand_alone(video)
     tick = video.pictures.time_base or Fraction(1)
     start, end = clip.start * tick, clip.end * tick
-    held: list[Packet[Any]] = []  # since the last keyframe that is not behind the start
-    reorders = bool(video.pictures.codec_context.has_b_frames)  # then a time of showing says nothing of what follows
+    held: list[Packet[Any]] = []  # since the last keyframe at or before the start
+    reorders = bool(video.pictures.codec_context.has_b_frames)  # then display times do not tell what follows
     ended = False
-    heard = video.sound is None  # all of its sound
+    heard = video.sound is None  # whether all of its sound has been read
     for packet in packets:
         if packet.stream_index != video.pictures.index:
             if _overlaps(packet, start, end):
@@ -74,7 +74,7 @@ def packets_of_clip(video: OpenVideo, packets: "Iterator[Packet[Any]]", clip: Cl
         time = shown_at(packet)
         decoded = packet.dts if packet.dts is not None or reorders else packet.pts
         if begun:
-            if decoded is not None and decoded >= clip.end:  # what follows is shown no earlier
+            if decoded is not None and decoded >= clip.end:  # all that follows is shown later
                 ended = True
                 if heard or decoded * tick >= end + _LATE:
                     return
@@ -92,7 +92,7 @@ def packets_of_clip(video: OpenVideo, packets: "Iterator[Packet[Any]]", clip: Cl
 
 
 def _is_entered(video: OpenVideo, clip: Clip) -> bool:
-    """Whether reading begins at a keyframe that is not behind the start of a part, or at the beginning of the file."""
+    """Whether reading begins at a keyframe at or before the start of a part, or at the beginning of the file."""
     import av.error
 
     container, pictures = video.container, video.pictures
@@ -106,7 +106,7 @@ def _is_entered(video: OpenVideo, clip: Clip) -> bool:
             if first is not None and first.is_keyframe and (time := shown_at(first)) is not None and time <= clip.start:
                 container.seek(target, stream=pictures, backward=True)
                 return True
-        except (av.error.FFmpegError, OverflowError):  # without an index
+        except (av.error.FFmpegError, OverflowError):  # there is no index
             return False
     return False
 

@@ -1,4 +1,4 @@
-"""When the frames that a decoder gives are shown, whatever their timestamps say."""
+"""Display times of decoded frames, even if their timestamps are missing or wrong."""
 
 from fractions import Fraction
 from typing import Protocol
@@ -19,19 +19,19 @@ class _Timed(Protocol):
 
 
 def shown_at(timed: _Timed) -> int | None:
-    """The tick at which a packet or a frame says that it is shown: AVI and some streams only say when to decode it."""
+    """The tick at which a packet or a frame is shown: AVI and some streams store only decoding times."""
     return timed.pts if timed.pts is not None else timed.dts
 
 
 class Clock:
-    """Times of frames, each after the last.
+    """Display times of frames, strictly increasing.
 
-    A frame without a time, or with one that is not after the last frame's, is shown when the last one ends; where that
+    A frame without a time, or with one that is not after the last frame's, is shown when the last one ends, or if that
     has no duration, after as long as the frame before it was shown.
 
     Args:
         start: Ticks of the first frame.
-        tick: Seconds a tick.
+        tick: Seconds per tick.
     """
 
     def __init__(self, start: int, tick: Fraction) -> None:
@@ -40,7 +40,7 @@ class Clock:
         self._step = 1  # from the last frame to the next, if that has no time
 
     def ticks(self, time: int | None, duration: int | None) -> int:
-        """The time of the next frame, given what its timestamps say."""
+        """The time of the next frame, given its timestamps."""
         last = self._last
         if last is None:
             found = self._start if time is None else time
@@ -55,5 +55,5 @@ class Clock:
         return found
 
     def seconds(self, ticks: int) -> float:
-        """A time since the first frame."""
+        """A time in seconds since the first frame."""
         return (ticks - self._start) * self._numerator / self._denominator

@@ -1,4 +1,4 @@
-"""Rows of signals while they are collected from decoded frames, and the batches that they are given in."""
+"""Collects rows of signals from decoded frames, and gives them in batches."""
 
 import math
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ from winnow.filters.video.decode.clock import shown_at
 from winnow.filters.video.decode.cues import cue_text
 from winnow.filters.video.decode.pictures import grey_of, picture_of
 from winnow.filters.video.decode.planes import FrameReader
+from winnow.filters.video.decode.signal_requests import Kind, Signal
 from winnow.filters.video.decode.signals import CHROMA_COLUMNS, CHROMA_ROWS, LUMA_COLUMNS, LUMA_ROWS, SCHEMAS
 from winnow.filters.video.decode.vectors import Anchors, Motion
-from winnow.filters.video.decode.wanted import Kind, Signal
 
 if TYPE_CHECKING:
     from av import Packet
@@ -28,8 +28,8 @@ __all__ = ["Cues", "Frames", "Hashes", "Packets", "Stills", "Vectors"]
 
 _BATCH_ROWS: Final = 256
 _BATCH_STILL_BYTES: Final = 16 << 20
-_SECONDS: Final = 0.25  # from hash to hash: copies that begin in between have frames an eighth away
-_MOST_CUE_BYTES: Final = 4 << 20  # of the packets of all subtitles; those of a film have some 100 kB
+_SECONDS: Final = 0.25  # between hashes: the frames of a copy that begins in between are an eighth away
+_MOST_CUE_BYTES: Final = 4 << 20  # of the packets of all subtitles; those of a film have about 100 kB
 
 
 class Packets:
@@ -39,11 +39,11 @@ class Packets:
         self._rows: list[tuple[int, float, int, int, bool]] = []
 
     def add(self, packet: "Packet[Any]", ticks: int, seconds: float) -> None:
-        """The next packet."""
+        """Add the next packet."""
         self._rows.append((ticks, seconds, packet.duration or 0, packet.size, packet.is_keyframe))
 
     def batch(self, *, end: bool = False) -> pa.RecordBatch | None:
-        """What has been collected, once it is enough; at the end all."""
+        """The rows collected if there are enough; at the end all."""
         if not self._rows or (len(self._rows) < _BATCH_ROWS * 16 and not end):
             return None
         rows, self._rows = self._rows, []
@@ -51,7 +51,7 @@ class Packets:
 
 
 class Frames:
-    """Small planes of every frame, and what its luma is like."""
+    """Small planes of every frame, and statistics of its luma."""
 
     def __init__(self) -> None:
         self._reader = FrameReader()
@@ -66,7 +66,7 @@ class Frames:
         self._cr = np.empty((_BATCH_ROWS, CHROMA_ROWS * CHROMA_COLUMNS), np.uint8)
 
     def add(self, frame: "VideoFrame", ticks: int, seconds: float) -> None:
-        """The next frame."""
+        """Add the next frame."""
         rows = self._rows
         self._reader.read(frame, len(rows), self._luma, self._cb, self._cr, self._measures)
         rows.append((ticks, seconds, frame.duration or 0, frame.key_frame, frame.width, frame.height))
@@ -74,7 +74,7 @@ class Frames:
             self._full.append(self._made())
 
     def batch(self, *, end: bool = False) -> pa.RecordBatch | None:
-        """What has been collected, once it is enough; at the end all."""
+        """The rows collected if there are enough; at the end all."""
         if self._full:
             return self._full.pop(0)
         return self._made() if end and self._rows else None
@@ -91,20 +91,20 @@ class Frames:
 
 
 class Vectors:
-    """Motion as the codec has it."""
+    """Motion vectors from the codec."""
 
     def __init__(self) -> None:
         self._anchors = Anchors()
         self._rows: list[tuple[int, float, Motion]] = []
 
     def add(self, frame: "VideoFrame", ticks: int, seconds: float) -> None:
-        """The next frame."""
+        """Add the next frame."""
         found = self._anchors.motion(frame, seconds)
         if found is not None:
             self._rows.append((ticks, seconds, found))
 
     def batch(self, *, end: bool = False) -> pa.RecordBatch | None:
-        """What has been collected, once it is enough; at the end all."""
+        """The rows collected if there are enough; at the end all."""
         if not self._rows or (len(self._rows) < _BATCH_ROWS and not end):
             return None
         rows, self._rows = self._rows[:_BATCH_ROWS], self._rows[_BATCH_ROWS:]  # sums of batches depend on their lengths
@@ -120,17 +120,17 @@ class Hashes:
     """The PDQ hash of the first frame of every quarter of a second."""
 
     def __init__(self, orientation: int) -> None:
-        self._due = Due(_SECONDS)
+        self._due = RegularFrames(_SECONDS)
         self._orientation = orientation
         self._rows: list[tuple[int, float, Pdq]] = []
 
     def add(self, frame: "VideoFrame", ticks: int, seconds: float) -> None:
-        """The next frame."""
+        """Add the next frame."""
         if self._due.at(seconds):
             self._rows.append((ticks, seconds, pdq(grey_of(frame, self._orientation))))
 
     def batch(self, *, end: bool = False) -> pa.RecordBatch | None:
-        """What has been collected, once it is enough; at the end all."""
+        """The rows collected if there are enough; at the end all."""
         if not self._rows or (len(self._rows) < _BATCH_ROWS and not end):
             return None
         rows, self._rows = self._rows, []
@@ -138,7 +138,7 @@ class Hashes:
 
 
 class Cues:
-    """What streams of subtitles say, as text."""
+    """The texts of subtitle streams."""
 
     def __init__(self, start: Fraction) -> None:
         self._start = start  # seconds
@@ -146,7 +146,7 @@ class Cues:
         self._rows: list[tuple[int, bool, str | None, float, float, str]] = []
 
     def add(self, packet: "Packet[Any]") -> None:
-        """The next packet of such a stream: nothing of pictures, of what has no time, and beyond 4 MiB."""
+        """Add the next packet of any stream, unless it has pictures or no time, or exceeds 4 MiB in all."""
         stream: Any = packet.stream
         context, time = stream.codec_context, shown_at(packet)
         if context is None or time is None or packet.time_base is None or packet.size > self._left:
@@ -160,7 +160,7 @@ class Cues:
             self._rows.append((stream.index, is_default, stream.metadata.get("language"), begin, end, text))
 
     def batch(self, *, end: bool = False) -> pa.RecordBatch | None:
-        """What has been collected, at the end."""
+        """The rows collected, at the end."""
         if not self._rows or not end:
             return None
         rows, self._rows = self._rows, []
@@ -168,17 +168,17 @@ class Cues:
 
 
 class Stills:
-    """Frames as pictures: every keyframe that is given, or one in so many seconds."""
+    """Frames as pictures: every keyframe given, or one per so many seconds."""
 
     def __init__(self, signal: Signal, mime: str, orientation: int) -> None:
-        self._due = None if signal.seconds is None else Due(signal.seconds)
+        self._due = None if signal.seconds is None else RegularFrames(signal.seconds)
         self._side, self._mime, self._orientation = signal.side, mime, orientation
         self._rows: list[tuple[int, float, int, Still]] = []
-        self._room = np.empty(0, np.uint8)  # where pictures lie one behind the other, so that a batch needs no copy
+        self._room = np.empty(0, np.uint8)  # pictures are adjacent here, so that a batch needs no copy
         self._held = 0
 
     def add(self, frame: "VideoFrame", ticks: int, seconds: float, size: int) -> None:
-        """The next frame, and the bytes of its packet."""
+        """Add the next frame, with the bytes of its packet."""
         if self._due is not None and not self._due.at(seconds):
             return
         pixels = picture_of(frame, self._orientation)
@@ -186,7 +186,7 @@ class Stills:
         self._rows.append((ticks, seconds, size, self._placed(still)))
 
     def _placed(self, still: Still) -> Still:
-        """The picture in the room; as it is if that is full."""
+        """The picture moved to the buffer; unchanged if that is full."""
         end = self._held + still.pixels.nbytes
         if not self._held:
             self._room = np.empty(_BATCH_STILL_BYTES + still.pixels.nbytes, np.uint8)
@@ -198,7 +198,7 @@ class Stills:
         return Still(pixels, still.height, still.width)
 
     def batch(self, *, end: bool = False) -> pa.RecordBatch | None:
-        """What has been collected, once it is enough; at the end all."""
+        """The rows collected if there are enough; at the end all."""
         if not self._rows or (self._held < _BATCH_STILL_BYTES and not end):
             return None
         rows, self._rows, self._held = self._rows, [], 0
@@ -208,8 +208,8 @@ class Stills:
         return pa.RecordBatch.from_arrays(columns, schema=SCHEMAS["stills"])
 
 
-class Due:
-    """Picks the first frame at or after each multiple of a time."""
+class RegularFrames:
+    """Picks the first frame at or after each multiple of an interval."""
 
     def __init__(self, seconds: float) -> None:
         self._step, self._next = seconds, -math.inf

@@ -1,9 +1,9 @@
-"""Times of streams that begin anew within a file: recordings put end to end, and clocks that leap.
+"""Streams whose times restart within a file: concatenated recordings, and clocks that jump.
 
-Transport and program streams and Ogg may set their clocks anew at any packet, and files of them are joined by putting
-one behind the other. A player goes on where it is. As in FFmpeg, a time of decoding that falls behind the last one by a
-tenth of a second, or that leaps by more than ten seconds, begins a new stretch, which is shown when the one before it
-ends. A time of showing that is as far from that of decoding is none. In other containers times are what they say.
+Transport streams, program streams and Ogg may reset their clocks at any packet, and such files are joined by
+concatenation. Players continue where they are. As in FFmpeg, a decoding time that falls back by a tenth of a second, or
+that jumps by more than ten seconds, begins a new stretch, which is shown when the one before it ends. A display time
+that far from the decoding time is ignored. In other containers times are unchanged.
 """
 
 from fractions import Fraction
@@ -18,31 +18,31 @@ __all__ = ["Continuity", "is_broken_up"]
 
 _BROKEN_UP: Final = frozenset({"mpegts", "mpeg", "ogg"})  # FFmpeg's AVFMT_TS_DISCONT
 _BEHIND: Final = Fraction(1, 10)  # seconds, as in FFmpeg
-_LEAP: Final = Fraction(10)  # its dts_delta_threshold
-_TOGETHER: Final = Fraction(1)  # by which streams of one stretch may begin apart
-_MOST_STRETCHES: Final = 4096  # that are remembered for other streams; no recording has as many
+_LEAP: Final = Fraction(10)  # FFmpeg's dts_delta_threshold
+_TOGETHER: Final = Fraction(1)  # seconds by which the streams of one stretch may begin apart
+_MOST_STRETCHES: Final = 4096  # kept for other streams; no recording has as many
 
 
 def is_broken_up(container: str) -> bool:
-    """Whether a container's clock may be set anew within it; by FFmpeg's name."""
+    """Whether a container's clock may be reset within it, by FFmpeg's name."""
     return container in _BROKEN_UP
 
 
 class Continuity:
-    """Moves the times of packets, so that each stream goes on where it was.
+    """Shifts the times of packets, so that each stream continues where it was.
 
-    All streams of a stretch are moved alike, so sound stays with its pictures.
+    All streams of a stretch are shifted alike, so sound stays with its pictures.
     """
 
     def __init__(self) -> None:
-        self._moved: list[Fraction] = [Fraction(0)]  # seconds by which each stretch is moved
+        self._moved: list[Fraction] = [Fraction(0)]  # seconds by which each stretch is shifted
         self._streams: dict[int, _Stream] = {}
 
     def move(self, packet: "Packet[Any]") -> None:
-        """Sets the times of the next packet of the file."""
+        """Set the times of the next packet of the file."""
         time, tick = packet.dts if packet.dts is not None else shown_at(packet), packet.time_base
         if packet.pts is not None and packet.dts is not None and abs(packet.pts - packet.dts) * tick > _LEAP:
-            packet.pts = packet.dts  # no codec holds a frame for so long
+            packet.pts = packet.dts  # no codec delays a frame for so long
         stream = self._streams.setdefault(packet.stream_index, _Stream())
         if time is not None:
             seconds = time * tick
@@ -69,7 +69,7 @@ class Continuity:
 
 
 class _Stream:
-    """Where a stream is, in seconds as they are moved."""
+    """The position of a stream, in shifted seconds."""
 
     def __init__(self) -> None:
         self.stretch = 0
@@ -78,7 +78,7 @@ class _Stream:
         self.next = Fraction(0)
 
     def breaks_at(self, seconds: Fraction) -> bool:
-        """Whether a time, as the file says it, begins a new stretch."""
+        """Whether an original time begins a new stretch."""
         if self.last is None:
             return False
         now = seconds + self.moved

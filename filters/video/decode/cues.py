@@ -1,4 +1,4 @@
-"""The text of one subtitle within a video, without markup, by the codec that keeps it."""
+"""The text of one subtitle packet, without markup, by its codec."""
 
 import html
 import re
@@ -10,19 +10,19 @@ TEXT_CODECS: Final = frozenset({"mov_text", "subrip", "srt", "webvtt", "text", "
 """FFmpeg's names of those that keep text; others keep pictures."""
 
 _TAG: Final = re.compile(r"</?[A-Za-z0-9][^<>]{0,200}>|\{\\[^{}]{0,200}\}")
-_ASS_FIELDS: Final = 8  # before the text, each with a comma behind it
+_ASS_FIELDS: Final = 8  # before the text, each followed by a comma
 
 
 def plain_line(line: str) -> str:
-    """A line without tags, entities and needless spaces."""
+    """A line without tags, entities and superfluous spaces."""
     return " ".join(html.unescape(_TAG.sub("", line)).split())
 
 
 def cue_text(codec: str, packet: bytes) -> str | None:
-    """The lines of a packet; None if it has none, or is of a codec that keeps no text."""
+    """The lines of a packet; None if it has none, or its codec stores no text."""
     if codec not in TEXT_CODECS:
         return None
-    if codec == "mov_text":  # two bytes of length, and styles behind the text
+    if codec == "mov_text":  # two bytes of length; styles follow the text
         packet = packet[2 : 2 + int.from_bytes(packet[:2], "big")]
         charset = "utf-16" if packet[:2] in (b"\xfe\xff", b"\xff\xfe") else "utf-8"
     else:

@@ -1,8 +1,8 @@
-"""Whether what a container calls a keyframe can be decoded by itself.
+"""Whether a container's keyframes can be decoded by themselves.
 
-Codecs of the 1990s change parts of the picture before, and nothing in a packet says that it needs none. Where the
-container calls every packet a keyframe, or FFmpeg guesses, a picture that is decoded by itself is black but for what
-has changed: such videos are decoded from their first packet on, whatever part of them is wanted.
+Codecs of the 1990s update parts of the previous picture, and their packets do not say if they depend on it. If the
+container calls every packet a keyframe, or FFmpeg guesses, a picture decoded alone is black except for its updates:
+such videos are decoded from their first packet, whatever part is wanted.
 """
 
 from typing import Final
@@ -16,7 +16,7 @@ _MARKED: Final = frozenset(
         *("h264", "hevc", "vvc", "vp8", "vp9", "av1", "theora", "vp3", "vp4", "vp5", "vp6", "vp6a", "vp6f", "vp7"),
         *("mpeg1video", "mpeg2video", "mpeg4", "msmpeg4v1", "msmpeg4v2", "msmpeg4v3", "wmv1", "wmv2", "wmv3", "vc1"),
         *("flv1", "rv10", "rv20", "rv30", "rv40", "rv60", "dirac", "ffv1", "snow", "cavs", "avs2", "avs3"),
-        *("png", "cfhd"),  # each frame is whole, though FFmpeg does not say so
+        *("png", "cfhd"),  # each frame is complete, though FFmpeg does not say so
     }
 )
 """The codecs whose packets themselves say what they are, so that containers have it from there."""

@@ -1,7 +1,7 @@
-"""Opens a video under limits: only the demuxer of its sniffed type, no other file or address, nothing by clocks.
+"""Opens a video under limits: only with the demuxer of its sniffed type, and without other files, addresses or clocks.
 
-FFmpeg picks demuxers by content, and some of them (playlists, concatenations) open further files: here the type names
-the demuxer and no protocol is allowed. What a header declares is never believed: packets are counted.
+FFmpeg picks demuxers by content, and some of them (playlists, concatenations) open further files: here the type decides
+the demuxer, and no protocol is allowed. Headers are not trusted: packets are counted.
 """
 
 import io
@@ -13,8 +13,8 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from winnow.filters.extras import required_package
 from winnow.filters.image.decode.stills import DAMAGED, TOO_LARGE, TOO_MANY_FRAMES, TOO_MANY_PIXELS, UNSUPPORTED
 from winnow.filters.video.decode.continuity import is_broken_up
-from winnow.filters.video.decode.leaps import Leaps
 from winnow.filters.video.decode.retiming import Retiming
+from winnow.filters.video.decode.time_jumps import TimeJumps
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream
@@ -74,21 +74,21 @@ DEMUXERS: Final = {
 COLOURS: Final = ("color_range", "colorspace", "color_primaries", "color_trc")
 """What decoders, encoders and frames say of their colours, as PyAV names it."""
 
-_BUFFER_BYTES: Final = 256 << 10  # of one read; Python's part of a read costs as much as some kilobytes
+_BUFFER_BYTES: Final = 256 << 10  # per read; Python's overhead of a read equals some kilobytes
 _MARGIN_PIXELS: Final = 16 << 20
 """Decoders count the borders that they put around a picture; the limit itself is held to where frames are counted."""
 
-_DISPOSED: Final = 0x400 | 0x800 | 0x100000  # attached pictures, thumbnails, stills: no videos
+_DISPOSED: Final = 0x400 | 0x800 | 0x100000  # attached pictures, thumbnails, stills: not videos
 
 
 @dataclass(frozen=True, slots=True)
 class VideoLimits:
-    """What a video may cost: each is counted as it is spent, so that the same file always fails at the same place."""
+    """The most that a video may cost, counted as it is spent, so that the same file always fails at the same place."""
 
-    max_read_bytes: int = 64 << 30  # of the file, those that are read again counted again
+    max_read_bytes: int = 64 << 30  # of the file; bytes read again count again
     max_probe_bytes: int = 16 << 20  # read ahead for streams that headers do not describe
     max_streams: int = 64
-    max_packets: int = 8_000_000  # of all streams; a film of two hours has some 600,000
+    max_packets: int = 8_000_000  # of all streams; a film of two hours has about 600,000
     max_frames: int = 2_000_000  # of pictures; 2 h at 240 a second
     max_pixels: int = 8192 * 4352  # of one frame, as large as the largest levels of codecs allow
     max_decoded_pixels: int = 8_000_000_000_000  # of all decoded frames; 2 h of 3840 x 2160 at 120 a second
@@ -96,7 +96,7 @@ class VideoLimits:
 
 
 class UnwatchableError(Exception):
-    """Why a video cannot be watched: one of `REASONS`, and what the decoder says."""
+    """Why a video cannot be read: one of `REASONS`, and the decoder's message."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
@@ -109,24 +109,24 @@ class OpenVideo:
     """A video whose streams are known, and of which nothing has been decoded.
 
     Attributes:
-        container: As PyAV has it.
-        pictures: The stream that is watched: of those that are no cover picture, the default one, or the largest.
-        sound: The default stream of sound, or the first; None if there is none, or none that can be decoded.
-        limits: What it may cost.
-        leaps: Which of its packets have times that are not so.
-        retiming: Which of them have none.
+        container: PyAV's container.
+        pictures: The video stream: of those that are not cover pictures the default one, or the largest.
+        sound: The default sound stream, or the first; None if there is none that can be decoded.
+        limits: The limits of decoding.
+        time_jumps: Finds packets with impossible times.
+        retiming: Gives times to packets without one.
     """
 
     container: "InputContainer"
     pictures: "VideoStream"
     sound: "AudioStream | None"
     limits: VideoLimits
-    leaps: Leaps
+    time_jumps: TimeJumps
     retiming: Retiming
 
 
 class _Counted(io.RawIOBase):
-    """A file of which only so many bytes are read."""
+    """A file of which at most so many bytes can be read."""
 
     def __init__(self, file: IO[bytes], most: int) -> None:
         self._file, self._left, self._most = file, most, most
@@ -153,15 +153,15 @@ class _Counted(io.RawIOBase):
 
 @contextmanager
 def open_video(file: IO[bytes], mime: str, limits: VideoLimits) -> Iterator[OpenVideo]:
-    """Opens a video for one pass.
+    """Open a video for one pass.
 
     Args:
-        file: Open for reading, from the first byte of the video to its last; it can seek. It is not closed.
+        file: Open for reading and seekable, from the first byte of the video to its last. It is not closed.
         mime: Its sniffed type.
-        limits: What it may cost.
+        limits: The limits of decoding.
 
     Raises:
-        UnwatchableError: It is of a type that is not opened, damaged, or has no stream of pictures.
+        UnwatchableError: Its type is not supported, it is damaged, or it has no video stream.
     """
     av = required_package("watching videos", "av", "video")
     if mime not in DEMUXERS:
@@ -169,10 +169,10 @@ def open_video(file: IO[bytes], mime: str, limits: VideoLimits) -> Iterator[Open
     options = {
         "protocol_whitelist": "none",
         "probesize": str(limits.max_probe_bytes),
-        "max_streams": str(limits.max_streams + 1),  # FFmpeg stops at one more than it allows, or leaves it out
+        "max_streams": str(limits.max_streams + 1),  # FFmpeg stops at one more than it allows, or ignores the limit
         "threads": "1",
     }
-    if not is_broken_up(DEMUXERS[mime]):  # FFmpeg would take what comes before a first frame that leaps for an overflow
+    if not is_broken_up(DEMUXERS[mime]):  # FFmpeg would take what precedes a first frame with a jump for an overflow
         options["correct_ts_overflow"] = "0"
 
     def opened() -> Any:
@@ -189,7 +189,7 @@ def open_video(file: IO[bytes], mime: str, limits: VideoLimits) -> Iterator[Open
     with translated():
         try:
             container = opened()
-        except av.error.MemoryError:  # as demuxers of MP4 and others put it, among others
+        except av.error.MemoryError:  # as the demuxers of MP4 and others report it
             file.seek(start)
             if any("max_streams" in line for line in complaints(opened)):
                 raise UnwatchableError(TOO_MANY_STREAMS, f"more than {limits.max_streams:,}") from None
@@ -202,14 +202,14 @@ def open_video(file: IO[bytes], mime: str, limits: VideoLimits) -> Iterator[Open
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn what PyAV raises about a video into an UnwatchableError."""
+    """Turn PyAV's errors about a video into UnwatchableError."""
     import av.error
 
     try:
         yield
-    except av.error.MemoryError as error:  # FFmpeg asked for what the file claims, more than it may have
+    except av.error.MemoryError as error:  # the file claims a size beyond FFmpeg's limit
         raise UnwatchableError(TOO_LARGE, f"it claims more than fits into memory: {_said(error)}") from None
-    except MemoryError:  # the machine's fault, not the file's
+    except MemoryError:  # a fault of the machine, not the file
         raise
     except (av.error.DecoderNotFoundError, av.error.PatchWelcomeError) as error:
         raise UnwatchableError(UNSUPPORTED, _said(error)) from None
@@ -218,7 +218,7 @@ def translated() -> Iterator[None]:
 
 
 def complaints(call: Callable[[], object]) -> list[str]:
-    """What FFmpeg writes to its log while something fails: only there it says why."""
+    """The messages that FFmpeg logs while something fails: only they say why."""
     import av.error
     import av.logging
 
@@ -235,7 +235,7 @@ def complaints(call: Callable[[], object]) -> list[str]:
 
 
 def restrain(decoder: Any, limits: VideoLimits) -> None:
-    """Keep a decoder to one thread, to the limits, and to what it gives on any machine."""
+    """Restrict a decoder to one thread, the limits, and output that is the same on any machine."""
     from av.codec.context import Flags
 
     decoder.thread_count = 1
@@ -244,16 +244,16 @@ def restrain(decoder: Any, limits: VideoLimits) -> None:
 
 
 def another_decoder(first: Any, limits: VideoLimits) -> Any:
-    """A second decoder of the same stream, which has seen nothing.
+    """A second decoder of the same stream, in its initial state.
 
-    What a container alone says of colours is copied, too: as long as the first one has seen nothing, it is just that.
+    Colours declared only by the container are copied, too: an unused decoder has just these.
     """
     import av
 
     found: Any = av.CodecContext.create(first.codec, "r")
     found.extradata = first.extradata
     found.width, found.height = first.width, first.height
-    if first.pix_fmt is not None:  # of a damaged stream the container may not know it
+    if first.pix_fmt is not None:  # for a damaged stream the container may not know it
         found.pix_fmt = first.pix_fmt
     found.bits_per_coded_sample = first.bits_per_coded_sample
     found.codec_tag = first.codec_tag
@@ -287,5 +287,5 @@ def _chosen(container: Any, limits: VideoLimits) -> OpenVideo:
     for one in (chosen, sound):
         if one is not None:
             restrain(one.codec_context, limits)
-    leaps, retiming = Leaps(chosen, container.duration), Retiming(container, chosen, sound)
-    return OpenVideo(container, chosen, sound, limits, leaps, retiming)
+    jumps, retiming = TimeJumps(chosen, container.duration), Retiming(container, chosen, sound)
+    return OpenVideo(container, chosen, sound, limits, jumps, retiming)

@@ -1,13 +1,13 @@
-"""The frame with which a part of a video begins: the one that is shown then, though it began before.
+"""The frame shown when a part of a video begins, which may have begun before it.
 
-A part cut at shots begins where a frame does. A piece of a long shot may begin anywhere: where rates vary, or a still
-stands for a minute, its first frame is one that is shown already, and may be its only one.
+A part cut at shots begins with a frame. A piece of a long shot may begin anywhere: with a variable rate, or a still
+that lasts a minute, its first frame is already on screen, and may be its only one.
 """
 
 from typing import TYPE_CHECKING, Any
 
 from winnow.filters.video.decode.clock import shown_at
-from winnow.filters.video.decode.wanted import Clip
+from winnow.filters.video.decode.signal_requests import Clip
 
 if TYPE_CHECKING:
     from av import Packet
@@ -17,7 +17,7 @@ __all__ = ["OpeningFrame"]
 
 
 class OpeningFrame:
-    """Holds the last frame before a part until its first one comes.
+    """Keeps the last frame before a part until the part's first frame comes.
 
     Args:
         clip: The part; None for a whole video, which begins with its first frame.
@@ -28,10 +28,10 @@ class OpeningFrame:
         self._held: VideoFrame | None = None
         self._held_until = 0  # the tick at which it ends, by its own duration
         self._is_looked_for = clip is not None
-        self._is_followed = False  # by a frame behind the part's start
+        self._is_followed = False  # by a frame after the part's start
 
     def expect(self, packet: "Packet[Any]") -> None:
-        """The next packet: one whose frame begins with the part is its first, even if it cannot be decoded."""
+        """Note the next packet: one whose frame begins with the part is its first, even if it cannot be decoded."""
         if not self._is_looked_for or self._clip is None or (time := shown_at(packet)) is None:
             return
         self._is_followed |= time > self._clip.start
@@ -39,7 +39,7 @@ class OpeningFrame:
             self._is_looked_for, self._held = False, None
 
     def before(self, frame: "VideoFrame", ticks: int) -> "VideoFrame | None":
-        """The frame to show when the part begins, before this one, which is shown at a tick; None if there is none."""
+        """The frame to show from the part's start until this one; None if there is none."""
         if not self._is_looked_for or self._clip is None:
             return None
         if ticks < self._clip.start:
@@ -48,7 +48,7 @@ class OpeningFrame:
         return self.left()
 
     def left(self) -> "VideoFrame | None":
-        """What is held, once: at the end it is all that the part shows. None behind the end of the video."""
+        """The frame still kept, once: at the end it is all that the part shows. None after the end of the video."""
         held, self._held = self._held, None
         self._is_looked_for = False
         if self._clip is None or not (self._is_followed or self._held_until > self._clip.start):

@@ -1,4 +1,4 @@
-"""What an operator on videos is: each video is decoded once, and the watchers of all operators see its signals."""
+"""Operators on videos: each video is decoded once, and the watchers of all operators see its signals."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ import pyarrow as pa
 
 from winnow.filters.operators import Assets, Operator
 from winnow.filters.video.decode.facts import VideoFacts
-from winnow.filters.video.decode.wanted import Signal
+from winnow.filters.video.decode.signal_requests import Signal
 
 __all__ = ["VideoOperator", "Watcher"]
 
 
 class Watcher(Protocol):
-    """What an operator makes of one video while it is decoded: a fold over its signals."""
+    """An operator's view of one video while it is decoded: a fold over its signals."""
 
     def see(self, signal: Signal, batch: pa.RecordBatch) -> None:
-        """The next batch of a signal that the operator asked for, in the order of the video."""
+        """Take the next batch of a signal that the operator requested, in the order of the video."""
 
     def end(self, facts: VideoFacts) -> pa.RecordBatch:
-        """The layer's one row, when the video has ended."""
+        """The layer's row, at the end of the video."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

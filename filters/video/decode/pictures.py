@@ -1,7 +1,7 @@
-"""Turns a decoded frame into a picture of red, green and blue as operators on pictures see it, upright.
+"""Converts a decoded frame to the upright RGB picture that operators on pictures expect.
 
-Colours follow the matrix and the range that the frame names. One that names no matrix is taken for BT.709 from 720
-lines upwards and for BT.601 below, as players do. A pixel without a chroma sample of its own has the nearest one's.
+Colours follow the matrix and the range that the frame declares. Without a matrix it is taken for BT.709 from 720 lines
+upwards and BT.601 below, as in players. A pixel without its own chroma sample gets the nearest one.
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -27,10 +27,10 @@ _HIGH_DEFINITION_LINES: Final = 720
 
 
 def picture_of(frame: "VideoFrame", orientation: int) -> NDArray[np.uint8]:
-    """Rows of red, green and blue.
+    """The frame as rows of RGB.
 
     Args:
-        frame: As decoded.
+        frame: The decoded frame.
         orientation: EXIF's number, from 1 for upright to 8.
     """
     if frame.format.is_rgb or frame.format.has_palette:
@@ -44,7 +44,7 @@ def picture_of(frame: "VideoFrame", orientation: int) -> NDArray[np.uint8]:
 
 
 def grey_of(frame: "VideoFrame", orientation: int) -> NDArray[np.uint8]:
-    """Rows of luma as the stream keeps it, of 8 bits."""
+    """The frame's luma as rows of 8 bits, in the range of the stream."""
     planes = planes_of(frame)
     luma: NDArray[Any] = planes.luma[:, : planes.width]
     if planes.depth > 8:

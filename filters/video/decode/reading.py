@@ -1,4 +1,4 @@
-"""The packets of a video within its limits, and the frames that they give; damage costs only what is damaged."""
+"""The packets of a video within its limits, and the frames they give; damaged parts are skipped."""
 
 import re
 from collections.abc import Iterator
@@ -35,10 +35,10 @@ class _Decoder(Protocol[_Frame]):
 
 
 def packets_within_limits(video: OpenVideo) -> Iterator["Packet[Any]"]:
-    """The packets that hold anything, in the order of the file, within the limits.
+    """The packets with content, in file order, within the limits.
 
-    Reading goes on behind damage, as a player does. Packets get times that their container does not have. Times go on
-    where its clock is set anew; in other containers those that leap ahead and come back are taken away.
+    Reading continues after damage, as in a player. Packets get the times that their container lacks. Where the
+    container's clock is reset, times continue; in other containers, times that jump ahead and back are removed.
     """
     packets = video.retiming.timed(_read(video))
     if is_broken_up(video.container.format.name):
@@ -47,7 +47,7 @@ def packets_within_limits(video: OpenVideo) -> Iterator["Packet[Any]"]:
             continuity.move(packet)
             yield packet
     else:
-        yield from video.leaps.settled(packets)
+        yield from video.time_jumps.without_jumps(packets)
 
 
 def _read(video: OpenVideo) -> Iterator["Packet[Any]"]:
@@ -73,7 +73,7 @@ def _read(video: OpenVideo) -> Iterator["Packet[Any]"]:
             damaged += 1
             if damaged < _MOST_DAMAGED_READS:
                 continue
-        except IndexError:  # PyAV, at the end of a file in which a stream began that it did not know when it opened it
+        except IndexError:  # PyAV's, at the end of a file in which a stream began after it was opened
             pass
         return
 
@@ -81,12 +81,12 @@ def _read(video: OpenVideo) -> Iterator["Packet[Any]"]:
 def decoded(
     decoder: "_Decoder[_Frame]", packet: "Packet[Any] | None", limits: VideoLimits | None = None
 ) -> "list[_Frame]":
-    """The frames that a packet gives; none of one that is damaged, as players go on behind it.
+    """The frames that a packet gives; none for a damaged one, as players continue after it.
 
     Args:
-        decoder: Of pictures or of sound.
-        packet: The next one; None at the end.
-        limits: Those of pictures.
+        decoder: A video or sound decoder.
+        packet: The next packet; None at the end.
+        limits: The limits of decoding.
 
     Raises:
         UnwatchableError: Its frame has more pixels than the limits allow.
@@ -102,7 +102,7 @@ def decoded(
 def _is_of_damage(
     error: Exception, decoder: "_Decoder[Any]", packet: "Packet[Any] | None", limits: VideoLimits | None
 ) -> bool:
-    """Whether a decoder says that a packet, or the end of the stream, gives no frame."""
+    """Whether a decoder's error means that a packet, or the end of the stream, gives no frame."""
     import av.error
 
     if isinstance(error, av.error.ArgumentError | av.error.MemoryError | av.error.OverflowError):  # among others
@@ -113,9 +113,9 @@ def _is_of_damage(
 
 
 def refuse_large_frame(decoder: "_Decoder[Any]", packet: "Packet[Any]", limits: VideoLimits) -> None:
-    """Raises UnwatchableError if a packet is not decoded because its frame is too large.
+    """Raise UnwatchableError if a packet was not decoded because its frame is too large.
 
-    Decoders say so in their log alone; another one looks at the packet for it.
+    Decoders report it only in their log, so the packet is given to another one.
     """
 
     def looked_at() -> None:
@@ -129,7 +129,7 @@ def refuse_large_frame(decoder: "_Decoder[Any]", packet: "Packet[Any]", limits: 
 
 
 def side_data_of(frame: "VideoFrame", kind: str) -> "SideData | None":
-    """What a decoder says beside a frame's pixels; None where it says nothing of this kind.
+    """The side data of a frame's pixels; None if there are none of this kind.
 
     `frame.side_data` would tie the frame to itself: it and its pixels would stay in memory until Python looks for
     cycles, hundreds of frames later.

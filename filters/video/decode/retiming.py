@@ -1,10 +1,10 @@
-"""Gives frames times that their container does not have, before anything else is made of their packets.
+"""Gives frames the times that their container lacks, before their packets are used.
 
-AVI has no times, only the order of decoding. H.264's own headers say in which order frames are shown; the first that is
-shown gets the first packet's time, and so on.
+AVI stores no times, only the decoding order. H.264's own headers give the display order; the first frame shown gets the
+time of the first packet, and so on.
 
-A Matroska file may begin before zero, and FFmpeg gives those packets no time. They are shown before the first that has
-one, each for its duration.
+A Matroska file may begin before zero, and FFmpeg gives those packets no time. They are shown before the first packet
+with a time, each for its duration.
 """
 
 from collections import deque
@@ -28,15 +28,15 @@ _MOST_HELD_BYTES: Final = 64 << 20
 
 
 class Retiming:
-    """Gives packets of a video times.
+    """Gives times to the packets of a video.
 
     Args:
         container: The video's container.
-        pictures: Its stream of pictures.
-        sound: That of sound.
+        pictures: Its video stream.
+        sound: Its sound stream.
 
     Attributes:
-        count: How many packets of pictures had none.
+        count: The number of video packets without a time.
     """
 
     def __init__(self, container: "InputContainer", pictures: "Stream", sound: "Stream | None") -> None:
@@ -56,7 +56,7 @@ class Retiming:
         return packets
 
     def _before_the_first_time(self, packets: "Iterator[Packet[Any]]") -> "Iterator[Packet[Any]]":
-        """All packets, after those that come before the first time of their stream have got theirs."""
+        """All packets; those before the first time of their stream are given times."""
         pictures, sound = _Early(_MOST_REORDERED, self._loses_times), _Early(1, False)
         streams = {self._pictures: pictures, self._sound: sound}
         held: list[Packet[Any]] = []
@@ -81,8 +81,8 @@ class _Early:
     """The first packets of a stream that have no time, until some that have one are known.
 
     Args:
-        enough: How many of them tell when the first one is shown.
-        among: Whether those without a time that are decoded among these are shown before them, too.
+        enough: How many packets with times are needed to know when the first is shown.
+        among: Whether packets without a time that are decoded among these are shown before them, too.
     """
 
     def __init__(self, enough: int, among: bool) -> None:
@@ -96,7 +96,7 @@ class _Early:
         return not self._untimed or len(self._times) >= self._enough
 
     def add(self, packet: "Packet[Any]") -> None:
-        """The next packet of the stream."""
+        """Add the next packet of the stream."""
         self.has_begun = True
         if (time := shown_at(packet)) is not None:
             self._times.append(time)
@@ -104,7 +104,7 @@ class _Early:
             self._untimed.append(packet)
 
     def place(self, order: ShowingOrder | None) -> int:
-        """Gives them times; returns how many have got one."""
+        """Give them times; returns how many got one."""
         if not self._untimed or not self._times:
             return 0
         times = sorted(self._times)
@@ -124,15 +124,15 @@ class _Early:
 
 
 def _known(places: "list[Place | None]") -> "list[Place]":
-    """The places, or those of the file where any is unknown."""
+    """The places, or the order of the file if any place is unknown."""
     known = [one for one in places if one is not None]
     return known if len(known) == len(places) else [(0, number) for number in range(len(places))]
 
 
 def _in_order(packets: "Iterator[Packet[Any]]", index: int, order: ShowingOrder) -> "Iterator[Packet[Any]]":
-    """The packets, those of pictures with the times at which they are shown."""
+    """The packets, those of pictures with their display times."""
     held: deque[Packet[Any]] = deque()
-    coming: deque[tuple[Place, int]] = deque()  # place and time of decoding of each picture that is held
+    coming: deque[tuple[Place, int]] = deque()  # place and decoding time of each picture kept back
     gone: deque[tuple[Place, int]] = deque(maxlen=_MOST_REORDERED)  # and of those before
     size = 0
     place: Place = (0, 0)
@@ -153,7 +153,7 @@ def _in_order(packets: "Iterator[Packet[Any]]", index: int, order: ShowingOrder)
         held.append(packet)
         size += packet.size
         if packet.stream_index == index and packet.dts is not None:
-            place = order.place(bytes(packet)) or place  # of a damaged one, that of the one before
+            place = order.place(bytes(packet)) or place  # for a damaged packet, the place of the one before
             coming.append((place, packet.dts))
         while held and (
             len(coming) > _MOST_REORDERED

@@ -1,8 +1,7 @@
-"""In which order the frames of an H.264 stream are shown, from the headers of their slices (ITU-T H.264, 8.2.1).
+"""The display order of the frames of an H.264 stream, from their slice headers (ITU-T H.264, 8.2.1).
 
-Containers without times of showing keep frames in the order of decoding, and FFmpeg gives each the time at which it is
-decoded. Where a stream resets its order in another way than by an IDR picture, frames before and after may be mixed for
-once.
+Containers without display times store frames in decoding order, and FFmpeg gives each its decoding time. If a stream
+resets its order other than by an IDR picture, frames before and after may be mixed once.
 """
 
 from collections.abc import Iterator
@@ -16,37 +15,37 @@ Place: TypeAlias = tuple[int, int]
 
 _HIGH: Final = frozenset({100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135})
 _SLICES: Final = frozenset({1, 2, 5})
-_IDR, _SEQUENCE, _PICTURE = 5, 7, 8  # types of units
-_HEADER_BYTES: Final = 64  # of a slice, far more than is read
-_SET_BYTES: Final = 4096  # of a parameter set: with lists of scales, some hundreds
+_IDR, _SEQUENCE, _PICTURE = 5, 7, 8  # types of NAL units
+_HEADER_BYTES: Final = 64  # of a slice, far more than is parsed
+_SET_BYTES: Final = 4096  # of a parameter set: about 500 with scaling lists
 _MOST_SEQUENCES, _MOST_PICTURES = 31, 255  # the largest numbers of parameter sets
 _MOST_UNITS: Final = 64  # of a packet, before its first slice
 
 
 @dataclass(frozen=True, slots=True)
 class _Sequence:
-    """What a sequence parameter set says of slices' headers."""
+    """The fields of a sequence parameter set that slice headers depend on."""
 
     has_planes: bool
     frame_number_bits: int
-    kind: int  # of the order: 0 counts pictures, 2 is the order of decoding
+    kind: int  # of order: 0 is counted, 2 is the decoding order
     order_bits: int
     has_fields: bool
 
 
 class ShowingOrder:
-    """Tells the place of each frame, given all packets in the order of decoding.
+    """Gives the place of each frame in display order, from all packets in decoding order.
 
     Args:
-        extradata: The decoder's configuration, as the container has it.
+        extradata: The decoder configuration stored in the container.
     """
 
     def __init__(self, extradata: bytes | None) -> None:
         self._sequences: dict[int, _Sequence] = {}
-        self._pictures: dict[int, int] = {}  # the sequence that each picture parameter set belongs to
-        self._length_bytes = 0  # before each unit; 0 where a code begins them
+        self._pictures: dict[int, int] = {}  # the sequence of each picture parameter set
+        self._length_bytes = 0  # before each unit; 0 if start codes separate them
         self._period = 0
-        self._before = (0, 0)  # high and low part of the order of the last picture that others are made from
+        self._before = (0, 0)  # high and low part of the order of the last reference picture
         if extradata and extradata[0] == 1 and len(extradata) > 6:
             self._length_bytes = (extradata[4] & 3) + 1
             for unit in _configured(extradata):
@@ -56,7 +55,7 @@ class ShowingOrder:
                 self._learn(unit)
 
     def place(self, packet: bytes) -> Place | None:
-        """That of the frame in the next packet; None if its header cannot be read."""
+        """The place of the frame in the next packet; None if its header cannot be read."""
         units = _after_lengths(packet, self._length_bytes) if self._length_bytes else _after_codes(packet)
         for _, unit in zip(range(_MOST_UNITS), units, strict=False):
             if unit and unit[0] & 31 in _SLICES:
@@ -68,7 +67,7 @@ class ShowingOrder:
         return None
 
     def _learn(self, unit: bytes) -> None:
-        """Remembers a parameter set."""
+        """Remember a parameter set."""
         if not unit or unit[0] & 31 not in (_SEQUENCE, _PICTURE):
             return
         bits = _Bits(unit[1:_SET_BYTES])
@@ -98,7 +97,7 @@ class ShowingOrder:
             self._period += 1
             self._before = 0, 0
         if sequence.kind != 0:
-            self._before = self._before[0] + 1, 0  # a stream of kind 1 with reordered frames has not been seen
+            self._before = self._before[0] + 1, 0  # a stream of kind 1 with reordered frames has never been seen
             return self._period, self._before[0]
         low, whole = bits.take(sequence.order_bits), 1 << sequence.order_bits
         high, last = self._before
@@ -106,20 +105,20 @@ class ShowingOrder:
             high += whole
         elif low > last and low - last > whole // 2:
             high -= whole
-        if unit[0] & 0x60:  # others are made from it
+        if unit[0] & 0x60:  # a reference picture
             self._before = high, low
         return self._period, high + low
 
 
 class _Bits:
-    """Reads bits of a unit, without the bytes that keep codes from appearing in it."""
+    """Reads the bits of a unit, without its emulation prevention bytes."""
 
     def __init__(self, content: bytes) -> None:
         content = content.replace(b"\0\0\3", b"\0\0")
         self._number, self._left = int.from_bytes(content, "big"), 8 * len(content)
 
     def take(self, count: int) -> int:
-        """The next bits, as a number."""
+        """The next bits as a number."""
         self._left -= count
         if self._left < 0:
             raise IndexError("cut")
@@ -135,7 +134,7 @@ class _Bits:
         return (1 << zeros) - 1 + self.take(zeros)
 
     def difference(self) -> int:
-        """A signed one."""
+        """A signed Exp-Golomb code."""
         found = self.count()
         return (found + 1) // 2 if found & 1 else -found // 2
 
@@ -167,7 +166,7 @@ def _sequence(bits: _Bits) -> tuple[int, _Sequence]:
         bits.difference()
         for _ in range(min(bits.count(), 255)):
             bits.difference()
-    bits.count()  # frames that others are made from
+    bits.count()  # reference frames
     bits.take(1)
     bits.count()  # width
     bits.count()  # height
@@ -194,7 +193,7 @@ def _configured(extradata: bytes) -> Iterator[bytes]:
 
 
 def _after_codes(content: bytes) -> Iterator[bytes]:
-    """Units that begin behind codes, each with some bytes of what follows: no more is read of any."""
+    """The units that follow start codes, each cut after the bytes that are parsed."""
     at = content.find(b"\0\0\1")
     while at >= 0:
         yield content[at + 3 : at + 3 + _SET_BYTES]

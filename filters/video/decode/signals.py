@@ -1,8 +1,7 @@
-"""The columns of signals: what one pass over a video tells the watchers of operators, as Arrow batches of a few kinds.
+"""The columns of signals: what one pass over a video tells the operators' watchers, as Arrow batches of a few kinds.
 
-Times are ticks of the stream's time base, and seconds since the first frame (`VideoFacts.start`). Frames come in the
-order in which they are shown. A frame without a time, or with one that is not after the last frame's, is shown when the
-last one ends.
+Times are ticks of the stream's time base, and seconds since the first frame (`VideoFacts.start`). Frames are in display
+order. A frame without a time, or with one that is not after the last frame's, is shown when the last one ends.
 """
 
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.operators import IMAGES
-from winnow.filters.video.decode.wanted import Kind
+from winnow.filters.video.decode.signal_requests import Kind
 
 __all__ = [
     "BLOCK_SECONDS",

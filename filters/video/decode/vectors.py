@@ -1,4 +1,4 @@
-"""The motion that a codec has found: speeds of the picture's parts from the vectors of one frame.
+"""Motion from the codec: speeds of the picture's parts, from the motion vectors of one frame.
 
 FFmpeg exports vectors of the H.264 and MPEG families. It says whether a block comes from an earlier or a later frame,
 but not from which: it is taken to be the nearest that is no B frame, and only blocks from earlier frames are counted.

@@ -1,8 +1,7 @@
-"""One pass over a video, or a part of one: packets are counted, and what the wanted signals need is decoded.
+"""One pass over a video, or a part of one: packets are counted, and whatever the wanted signals need is decoded.
 
-Keyframes are decoded by a decoder of their own, which sees nothing else unless they need what is before them, so that
-they come out the same whether or not every frame is decoded too. The first frames of the file tell when it begins;
-times are counted from there.
+Keyframes are decoded by a decoder of their own, which sees nothing else unless they depend on what precedes them, so
+that they are the same whether or not every frame is decoded too. Times are counted from the first frame shown.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,12 +12,11 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 import pyarrow as pa
 
 from winnow.filters.image.decode.stills import TOO_MANY_PIXELS
-from winnow.filters.video.decode.beginning import Beginning, beginning_of, first_packets, first_tick
 from winnow.filters.video.decode.clip_packets import open_clip, packets_of_clip
 from winnow.filters.video.decode.clock import Clock, shown_at
 from winnow.filters.video.decode.collecting import Cues, Frames, Hashes, Packets, Stills, Vectors
-from winnow.filters.video.decode.counting import Counting, orientation_of
 from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.first_frame import FirstFrame, beginning_of, first_packets, first_tick
 from winnow.filters.video.decode.keyframes import keyframes_stand_alone
 from winnow.filters.video.decode.opening import (
     OpenVideo,
@@ -28,10 +26,11 @@ from winnow.filters.video.decode.opening import (
     translated,
 )
 from winnow.filters.video.decode.opening_frame import OpeningFrame
+from winnow.filters.video.decode.packet_counts import PacketCounts, orientation_of
 from winnow.filters.video.decode.reading import decoded, packets_within_limits
+from winnow.filters.video.decode.signal_requests import Clip, Signal
 from winnow.filters.video.decode.sound import SoundBlocks
 from winnow.filters.video.decode.vectors import CODECS
-from winnow.filters.video.decode.wanted import Clip, Signal
 
 if TYPE_CHECKING:
     from av import Packet
@@ -42,10 +41,10 @@ __all__ = ["VideoPass"]
 
 Collected: TypeAlias = Packets | Frames | Vectors | Stills | Hashes | SoundBlocks | Cues
 
-# Reading, decoding and measuring by turns, each would find its code gone from the processor's caches.
-_TOGETHER: Final = 32  # packets that are read before they are decoded
+# If packets were read, decoded and measured one by one, the code of each step would drop out of the processor's caches.
+_TOGETHER: Final = 32  # packets read before they are decoded
 _TOGETHER_BYTES: Final = 1 << 20
-_HELD_FRAMES: Final = 4  # that are decoded before they are measured; more would be gone from the caches themselves
+_HELD_FRAMES: Final = 4  # decoded before they are measured; more would not fit into the caches
 _HELD_PIXELS: Final = 600_000
 
 
@@ -54,13 +53,12 @@ class VideoPass:
     """A pass over a video.
 
     Attributes:
-        file: Open for reading; it can seek, and is not closed.
+        file: Open for reading and seekable; it is not closed.
         mime: Its sniffed type.
-        wanted: The signals, each once.
-        limits: What it may cost.
-        clip: The part of it that is watched: everything that is measured is of this part alone, and times count from
-            its start. None for all of it.
-        facts: What is known of it when all signals have been given.
+        wanted: The signals, without duplicates.
+        limits: The limits of decoding.
+        clip: The part to watch: all measures are of it alone, and times count from its start. None for the whole video.
+        facts: The facts, once all signals have been given.
     """
 
     file: IO[bytes]
@@ -71,13 +69,13 @@ class VideoPass:
     facts: VideoFacts = field(init=False)
 
     def signals(self) -> Iterator[tuple[Signal, pa.RecordBatch]]:
-        """Yields the batches of each signal in order of time.
+        """The batches of each signal in order of time.
 
         Raises:
-            UnwatchableError: It cannot be watched.
+            UnwatchableError: It cannot be read.
         """
         with open_clip(self.file, self.mime, self.limits, self.clip) as video, translated():
-            counting = Counting(video, self.clip)
+            counting = PacketCounts(video, self.clip)
             packets = packets_within_limits(video)
             if self.clip is not None:
                 packets = packets_of_clip(video, packets, self.clip)
@@ -87,7 +85,7 @@ class VideoPass:
             if any(signal.kind == "vectors" for signal in self.wanted):
                 _export_vectors(decoder)
             every = any(_of_every_frame(signal, decoder) for signal in self.wanted)
-            # Before anything is decoded: what the stream says of colours would be taken for the container's.
+            # Before anything is decoded: the stream's colours would be taken for the container's.
             of_keyframes = another_decoder(decoder, self.limits) if any(map(_of_keyframes, self.wanted)) else None
             beginning = beginning_of(video, ahead, go_on=every)
             _refuse_size(beginning.first, self.limits)
@@ -107,7 +105,7 @@ class VideoPass:
 
 
 class _Decoding:
-    """What is decoded of a video, and the rows of its signals."""
+    """The decoders of a video, and the rows of its signals."""
 
     def __init__(
         self,
@@ -115,24 +113,24 @@ class _Decoding:
         wanted: Sequence[Signal],
         mime: str,
         start: int,
-        beginning: Beginning,
+        beginning: FirstFrame,
         of_keyframes: "VideoCodecContext | None",
         clip: Clip | None,
     ) -> None:
         self._video, self._start, self._beginning, self._clip = video, start, beginning, clip
         self._index, self._limits = video.pictures.index, video.limits
         self._pixels = self._held_pixels = 0
-        self._is_fuller = False  # whether anything was given with the last packet
-        self._held: list[tuple[VideoFrame, int, int]] = []  # frames that are measured together, their ticks and bytes
+        self._is_fuller = False  # whether the last packet gave frames
+        self._held: list[tuple[VideoFrame, int, int]] = []  # frames to be measured together, with their ticks and bytes
         self._opening = OpeningFrame(clip)
         tick = video.pictures.time_base
         assert tick is not None
         self._clock, self._key_clock = Clock(start, tick), Clock(start, tick)
-        self._packet_end = start  # of the last one
+        self._packet_end = start  # of the last packet
         self._given: list[tuple[Signal, Collected]] = []
         self._packets: list[Packets] = []
         self._every: list[Frames | Vectors | Hashes] = []
-        self._stills: list[Stills] = []  # of one in so many frames
+        self._stills: list[Stills] = []  # those at an interval
         self._key_stills: list[Stills] = []
         self._sound: SoundBlocks | None = None
         self._cues: Cues | None = None
@@ -165,7 +163,7 @@ class _Decoding:
         self._given.append((signal, found))
 
     def add(self, packet: "Packet[Any]") -> bool:
-        """The next packet of the file: whether batches may be complete with it."""
+        """Add the next packet of the file; returns whether batches may have become complete."""
         self._is_fuller = False
         if packet.stream_index == self._index:
             self._opening.expect(packet)
@@ -186,7 +184,7 @@ class _Decoding:
         return self._is_fuller
 
     def end(self) -> None:
-        """Gives what decoders still hold."""
+        """Add the frames left in decoders."""
         if self._decoder is not None:
             self._add_frames(decoded(self._decoder, None), 0)
             if (before := self._opening.left()) is not None:
@@ -280,14 +278,14 @@ def _refuse_size(frame: "VideoFrame", limits: VideoLimits) -> None:
         raise UnwatchableError(TOO_MANY_PIXELS, f"a frame of {frame.width:,} x {frame.height:,} pixels")
 
 
-def _counted(packets: "Iterator[Packet[Any]]", counting: Counting) -> "Iterator[Packet[Any]]":
+def _counted(packets: "Iterator[Packet[Any]]", counting: PacketCounts) -> "Iterator[Packet[Any]]":
     for packet in packets:
         counting.add(packet)
         yield packet
 
 
 def _together(packets: "Iterator[Packet[Any]]") -> "Iterator[list[Packet[Any]]]":
-    """Some packets at a time."""
+    """Group packets."""
     some: list[Packet[Any]] = []
     size = 0
     for packet in packets:
@@ -300,7 +298,7 @@ def _together(packets: "Iterator[Packet[Any]]") -> "Iterator[list[Packet[Any]]]"
 
 
 def _of_every_frame(signal: Signal, decoder: "VideoCodecContext") -> bool:
-    """Whether every frame is decoded for a signal."""
+    """Whether a signal needs every frame decoded."""
     if signal.kind == "vectors":
         return decoder.codec.canonical_name in CODECS
     return signal.kind in ("frames", "hashes") or (signal.kind == "stills" and signal.seconds is not None)
@@ -313,4 +311,4 @@ def _of_keyframes(signal: Signal) -> bool:
 def _export_vectors(decoder: "VideoCodecContext") -> None:
     from av.codec.context import Flags2
 
-    decoder.flags2 |= int(Flags2.export_mvs)  # before it is opened
+    decoder.flags2 |= int(Flags2.export_mvs)  # before the decoder is opened

@@ -1,1 +1,1 @@
-"""How the parts of one small plane are found again in another."""
+"""Matching the parts of one small plane with those of another."""

@@ -1,9 +1,8 @@
-"""How far each patch of a small plane has moved in a later one: the camera's move first, then what moves by itself.
+"""How far each patch of a small plane has moved in a later one: the camera's movement, then that of single patches.
 
-The camera's move (shift, zoom and turn) is what brings most of the plane in line: found by trying shifts of a plane of
-half the size, then by Gauss and Newton's steps, in which cells that do not fit count little. A patch moves with the
-camera unless another move explains its cells much better: so noise moves nothing, nor do flat patches, which match
-anywhere.
+The camera's movement (shift, zoom and rotation) aligns most of the plane: it is found by trying shifts at half the
+size, then by Gauss-Newton steps in which poorly fitting cells count little. A patch moves with the camera unless
+another movement explains its cells much better: so noise moves nothing, nor do flat patches, which match anywhere.
 """
 
 from typing import Final

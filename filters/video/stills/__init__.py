@@ -1,1 +1,1 @@
-"""Operators that look at frames of videos with the kernels of operators on pictures."""
+"""Operators on frames of videos that use the kernels of operators on pictures."""

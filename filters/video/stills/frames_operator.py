@@ -1,10 +1,10 @@
-"""Makes an operator on videos of one on pictures: the same kernel looks at some frames, and each video gets the mean
-and the worst of what it says, and a list by frame.
+"""Makes an operator on videos from one on pictures: its kernel measures some frames, and each video gets the mean and
+the worst of their values, and a list by frame.
 
-Keyframes cost a fraction of a full decode, and are where pictures change; with `every_seconds` a frame in so many
-seconds is looked at, whatever the encoder chose. Of a long video at most `max_frames` are, evenly spread: all until
-there are more, then every second one, every fourth … So memory and time have a bound, and the frames depend on the
-video alone.
+Keyframes cost a fraction of a full decode, and are where pictures change; with `every_seconds` frames are taken at that
+interval, whatever the encoder chose. Of a long video at most `max_frames` are measured, evenly spread: all until there
+are more, then every second one, every fourth … So memory and time are bounded, and the frames depend on the video
+alone.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from winnow.filters.operators import IMAGES, STATUS, Assets, Kernel, PictureOperator
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.operator import VideoOperator, Watcher
-from winnow.filters.video.decode.wanted import Signal
+from winnow.filters.video.decode.signal_requests import Signal
 from winnow.schemas.recipe.checks import Between
 
 __all__ = [
@@ -39,37 +39,37 @@ NO_FRAMES: Final = "no_frames"
 
 Worst: TypeAlias = Literal["max", "min"]
 
-FRAMES = pa.field("frames", pa.int32())  # that were looked at
+FRAMES = pa.field("frames", pa.int32())  # that were measured
 SECONDS = pa.field("seconds", pa.list_(pa.float64()))  # when each is shown, since the first frame
 
-_AT_ONCE: Final = 8  # frames that a kernel gets together
+_AT_ONCE: Final = 8  # frames per call of a kernel
 _DECIMALS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class FrameChoice:
-    """Which frames of a video are looked at."""
+    """Which frames of a video are measured."""
 
-    every_seconds: Annotated[float | None, Between(0.1, 3600.0)] = None  # one in so many seconds; else keyframes
+    every_seconds: Annotated[float | None, Between(0.1, 3600.0)] = None  # one per so many seconds; by default keyframes
     max_frames: Annotated[int, Between(1, 1024)] = 32
 
     def stills(self, side: int | None) -> frozenset[Signal]:
-        """The signal of these frames, shrunk to this side."""
+        """The signal of these frames, shrunk to `side`."""
         return frozenset({Signal("stills", side, self.every_seconds)})
 
 
 class FrameWatcher:
-    """Holds the chosen frames of one video, and measures them when it has ended."""
+    """Keeps the chosen frames of one video, and measures them at its end."""
 
     def __init__(self, max_frames: int, measure: Callable[[pa.RecordBatch, pa.Array], pa.RecordBatch]) -> None:
-        """`measure`: the layer's row from `IMAGES` and the times of the frames; there may be none."""
+        """`measure` makes the layer's row from `IMAGES` and the times of the frames, of which there may be none."""
         self._most, self._measure = max_frames, measure
         self._step, self._seen = 1, 0
-        self._held: list[pa.RecordBatch] = []  # a frame each
+        self._held: list[pa.RecordBatch] = []  # one frame each
 
     def see(self, _: Signal, batch: pa.RecordBatch) -> None:
         """Keep every frame whose number is a multiple of the step, which doubles when there are too many."""
-        for at in range(batch.num_rows):  # a picture each
+        for at in range(batch.num_rows):
             if self._seen % self._step == 0:
                 if len(self._held) == self._most:
                     self._held = self._held[::2]
@@ -98,17 +98,17 @@ def frames_operator(
     assets: Callable[[Any], tuple[str, ...]] | None = None,
     side: Callable[[Any], int | None] | None = None,
 ) -> VideoOperator:
-    """The operator on videos.
+    """The operator on videos for an operator on pictures.
 
     Args:
         name: Its name.
         image: The operator on pictures.
-        config: Its configuration, which has that of the operator on pictures as `image`.
-        worst: Its numbers that are written, and whether the highest or the lowest of a video is the worst.
-        summary: What it measures.
-        load: Its kernel on pictures, if it is another than that of the operator on pictures.
-        assets: What that needs.
-        side: To what frames are shrunk.
+        config: Its configuration, whose field `image` configures the operator on pictures.
+        worst: The numbers to write, and whether the highest or the lowest value of a video is the worst.
+        summary: One line on what it measures.
+        load: Loads the kernel, if not that of the operator on pictures.
+        assets: The assets of that kernel.
+        side: The size to which frames are shrunk.
     """
 
     def load_watcher(config: Any, found: Assets) -> Callable[[], Watcher]:
@@ -141,15 +141,15 @@ def frames_operator(
 
 @dataclass(frozen=True, slots=True)
 class MeasuredFrames:
-    """What a kernel said of the frames of a video."""
+    """A kernel's results for the frames of a video."""
 
-    status: str  # `ok` if it is of one of them, else that of the first
-    good: pa.Array  # whether each is
+    status: str  # `ok` if any frame's is, otherwise that of the first
+    good: pa.Array  # whether each frame's status is `ok`
     rows: pa.RecordBatch
 
 
 def measure_frames(frames: pa.RecordBatch, kernel: Kernel) -> MeasuredFrames:
-    """Run a kernel on frames, some at a time."""
+    """Run a kernel on frames, a few at a time."""
     parts = [kernel(frames.slice(at, _AT_ONCE)) for at in range(0, max(frames.num_rows, 1), _AT_ONCE)]
     rows = pa.concat_batches(parts)
     if STATUS.name not in rows.schema.names:

@@ -1,9 +1,9 @@
-"""Finds cuts and dissolves by differences of frames.
+"""Finds cuts and dissolves by differences between frames.
 
 A cut is a frame that differs from the one before by far more than the frames around it differ from theirs, as in
-PySceneDetect's AdaptiveDetector, and whose difference lasts: a flash of one frame is none. Nor is what leaves most of
-the picture as it was, such as something that moves before a camera that does not. A dissolve is found by what it is:
-halfway, each frame is a mean of one before and one after, which differ from one another in more than brightness.
+PySceneDetect's AdaptiveDetector, and whose difference lasts, unlike a flash of one frame. Changes that leave most of
+the picture unchanged do not count, such as something that moves before a still camera. In the middle of a dissolve,
+each frame is a mean of one before and one after, and these two differ by more than brightness.
 """
 
 from typing import Final
@@ -16,11 +16,11 @@ from winnow.filters.video.transitions.spans import Found, ShotsConfig, Transitio
 
 __all__ = ["AdaptiveDetector"]
 
-_SAME_PLACE: Final = 0.5  # of the picture; more is the same only within a shot
+_SAME_PLACE: Final = 0.5  # of the picture; only a shot keeps more unchanged
 
 
 class AdaptiveDetector:
-    """Folds frames into a few numbers each; planes are held for the length of a dissolve."""
+    """Reduces frames to a few numbers each; planes are kept for the length of a dissolve."""
 
     def __init__(self, config: ShotsConfig) -> None:
         self._config = config
@@ -30,7 +30,7 @@ class AdaptiveDetector:
         self._scores: list[NDArray[np.float32]] = []
 
     def see(self, planes: NDArray[np.uint8], seconds: NDArray[np.float64]) -> None:
-        """Takes the next frames."""
+        """Take the next frames."""
         self._planes = np.concatenate([self._planes, planes])
         self._times = np.concatenate([self._times, seconds])
         self._fold(end=False)
@@ -70,7 +70,7 @@ def _cuts(scores: NDArray[np.float32], config: ShotsConfig) -> Found:
 
 
 def _dissolves(scores: NDArray[np.float32], config: ShotsConfig) -> Found:
-    """The middles of dissolves are peaks of how much the ends differ, less what no mean of them explains."""
+    """Dissolves are peaks of the difference between the ends minus what their mean does not explain."""
     span, residual, likeness = scores[:, 2], scores[:, 3], scores[:, 4]
     fits = (span >= config.dissolve_content) & (residual <= 0.25 * span) & (likeness < ALIKE)
     strength = np.where(fits, span - 2 * residual, 0)

@@ -1,7 +1,7 @@
-"""Finds transitions with TransNet V2, which was trained on them: of several lengths, and in real films.
+"""Finds transitions with TransNet V2, a network trained on transitions of several lengths in real films.
 
-The network sees frames of 48 x 27 pixels, made of the small planes. It says of each how likely it ends a shot, and how
-likely it is within a transition: the first finds transitions, the second tells how long each is.
+The network sees frames of 48 x 27 pixels, made from the small planes. For each frame it gives the probability that it
+ends a shot, which finds transitions, and that it is within one, which gives their lengths.
 """
 
 from collections.abc import Callable
@@ -20,8 +20,8 @@ __all__ = ["EXTRA", "Network", "TransNetDetector", "frames_of", "open_network"]
 
 EXTRA: Final = "image-models"
 _STEP: Final = FRAMES - 2 * MARGIN
-_LONGEST_CUT: Final = 2  # frames that a network may call part of a cut
-_WITHIN: Final = 0.5  # probability that a frame is in the transition that was found
+_LONGEST_CUT: Final = 2  # frames that the network may mark for a cut
+_WITHIN: Final = 0.5  # the least probability that a frame belongs to the transition found
 
 Network = Callable[[NDArray[np.uint8]], NDArray[np.float32]]
 """From `FRAMES` frames of red, green and blue to two numbers of each: whether it ends a shot, is in a transition."""
@@ -39,7 +39,7 @@ def open_network(operator: str, path: str) -> Network:
 
 
 class TransNetDetector:
-    """Holds the frames of one window of the network."""
+    """Keeps the frames of one window of the network."""
 
     def __init__(self, network: Network, likely: float) -> None:
         self._network, self._likely = network, likely
@@ -48,7 +48,7 @@ class TransNetDetector:
         self._said: list[NDArray[np.float32]] = []
 
     def see(self, planes: NDArray[np.uint8], _: NDArray[np.float64]) -> None:
-        """Takes the next frames."""
+        """Take the next frames."""
         frames = frames_of(planes)
         if len(frames) and not self._count:
             self._frames = np.repeat(frames[:1], MARGIN, axis=0)
@@ -94,7 +94,7 @@ def _transitions(said: NDArray[np.float32], likely: float) -> Found:
 
 
 def frames_of(planes: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Frames of red, green and blue, as the network sees them."""
+    """RGB frames in the network's size."""
     split = (LUMA, LUMA + (CELLS - LUMA) // 2)
     luma, cb, cr = np.split(planes, split, axis=1)
     levels = _resized(luma.reshape(-1, LUMA_ROWS, LUMA_COLUMNS))
@@ -105,14 +105,14 @@ def frames_of(planes: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _resized(planes: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Each cell the mean of what lies under it."""
+    """Each cell is the mean of the area under it."""
     down, across = _shares(planes.shape[1], ROWS), _shares(planes.shape[2], COLUMNS)
     resized: NDArray[np.float64] = down @ planes.astype(np.float64) @ across.T
     return resized
 
 
 def _shares(cells: int, wanted: int) -> NDArray[np.float64]:
-    """Of each wanted cell, the share that each cell covers."""
+    """For each new cell, the share of it that each cell covers."""
     edges = np.arange(wanted + 1) * (cells / wanted)
     at = np.arange(cells)
     covered = np.minimum(edges[1:, None], at + 1) - np.maximum(edges[:-1, None], at)

@@ -1,4 +1,4 @@
-"""What tells transitions in small planes: differences of frames, and which frames are no mere repetitions."""
+"""Measures of small planes that reveal transitions: differences of frames, and which frames are not repetitions."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Transitions, what a detector of them is, and which of the found ones count."""
+"""Transitions, the interface of their detectors, and which of the detected ones count."""
 
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal, Protocol
@@ -25,12 +25,12 @@ class ShotsConfig:
     min_seconds: Annotated[float, Between(0, 3600)] = 0.6  # of a shot; the same sweep
     dissolve_seconds: Annotated[float, Between(0, 4)] = 1.0  # the longest that is looked for; 0 for none; ours
     dissolve_content: Annotated[float, Between(0, 255)] = 16.0  # least difference of its ends; ours
-    likely: Annotated[float, Between(0.01, 0.99)] = 0.2  # a network's least probability; ours
+    likely: Annotated[float, Between(0.01, 0.99)] = 0.2  # least probability of the network; ours
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """Between two shots: the first frame that is not the old one's alone, and the first that is the new one's alone."""
+    """Between two shots: the first frame that is not the old one's alone, and the first of the new one alone."""
 
     kind: str
     start: int
@@ -42,13 +42,13 @@ Found = list[tuple[float, Transition]]
 
 
 class Detector(Protocol):
-    """Finds cuts and gradual transitions in the frames of one video that are no mere repetitions."""
+    """Finds cuts and gradual transitions in the frames of one video, given without repetitions."""
 
     def see(self, planes: NDArray[np.uint8], seconds: NDArray[np.float64]) -> None:
-        """Takes the small planes of the next frames, and their times."""
+        """Take the small planes of the next frames, and their times."""
 
     def end(self) -> Found:
-        """What was found in all frames, by their numbers."""
+        """All transitions, by frame numbers."""
 
 
 def counted(
@@ -57,17 +57,17 @@ def counted(
     """The transitions of a video, in order, at least `min_seconds` apart; black frames are fades.
 
     Args:
-        found: By a detector.
+        found: The detector's transitions.
         luma: Mean and deviation of each frame.
-        seconds: Its time.
-        min_seconds: Of a shot.
+        seconds: The time of each frame.
+        min_seconds: The least length of a shot.
     """
     black = (luma[:, 0] < _BLACK_MEAN) & (luma[:, 1] < _BLACK_DEVIATION)
     return _apart(_merged([*found, *_black_spans(black)], black), seconds, min_seconds)
 
 
 def runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Where flags are set: from each first one to before the next that is not."""
+    """The runs of set flags: the start of each, and its end."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
     return [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
 
@@ -77,7 +77,7 @@ def _black_spans(black: NDArray[np.bool_]) -> Found:
 
 
 def _merged(found: Found, black: NDArray[np.bool_]) -> Found:
-    """Transitions that touch become one: a fade if black is within."""
+    """Merge transitions that touch; the result is a fade if it contains black."""
     merged: Found = []
     for strength, one in sorted(found, key=lambda each: (each[1].start, each[1].end)):
         if merged and one.start <= merged[-1][1].end:
@@ -91,7 +91,7 @@ def _merged(found: Found, black: NDArray[np.bool_]) -> Found:
 
 
 def _apart(found: Found, seconds: NDArray[np.float64], least: float) -> list[Transition]:
-    """Of transitions that are too close, the strongest."""
+    """The strongest of transitions that are too close together."""
     ends = np.append(seconds, np.inf)
     kept: list[Transition] = []
     for _, one in sorted(found, key=lambda each: (-each[0], each[1].start)):

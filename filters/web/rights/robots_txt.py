@@ -50,14 +50,14 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundRule:
     """A file's rule for a crawler and a path, and its line."""
 
     refused: bool
     line: str = ""
 
 
-_NOTHING: Final = Found(False)
+_NOTHING: Final = FoundRule(False)
 
 
 class Group:
@@ -86,20 +86,20 @@ class Group:
         """How many rules it has."""
         return len(self._rules) + len(self._usage)
 
-    def access(self, path: str) -> Found:
+    def access(self, path: str) -> FoundRule:
         """Whether the crawler may not fetch this path."""
         rules = self._rules if path.startswith(self._prefixes) else self._others
         return _first(rules, path)
 
-    def training(self, path: str) -> Found:
+    def training(self, path: str) -> FoundRule:
         """Whether content under this path may not be used for training."""
         return _first(self._usage, path)
 
 
-def _first(rules: Sequence[Rule], path: str) -> Found:
+def _first(rules: Sequence[Rule], path: str) -> FoundRule:
     for rule in rules:
         if rule.pattern.matches(path):
-            return Found(not rule.allows, rule.line)
+            return FoundRule(not rule.allows, rule.line)
     return _NOTHING
 
 

@@ -97,18 +97,18 @@ class Directive:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Meaning:
     """The meaning of a statement for us."""
 
     meanings: frozenset[str]
     until: datetime | None = None  # the page may be used until then
 
 
-NOTHING: Final = Said(frozenset())
+NOTHING: Final = Meaning(frozenset())
 
 
 @lru_cache(maxsize=4096)
-def said_by(name: str, value: str, agents: frozenset[str]) -> Said:
+def said_by(name: str, value: str, agents: frozenset[str]) -> Meaning:
     """Interpret a header or element with this name for these crawlers.
 
     Args:
@@ -119,7 +119,7 @@ def said_by(name: str, value: str, agents: frozenset[str]) -> Said:
     if name == TDM_RESERVATION:
         return _reservation(value)
     if name in (CONTENT_USAGE, CONTENT_SIGNAL):
-        return Said(preference(value))
+        return Meaning(preference(value))
     if name == TDM_POLICY:  # the location of the terms; it reserves nothing
         return NOTHING
     if name in (X_ROBOTS_TAG, ROBOTS):
@@ -172,7 +172,7 @@ def _product(name: str) -> str:
     return name.lower().partition("/")[0].strip()
 
 
-def _robots(agent: str, value: str, agents: frozenset[str]) -> Said:
+def _robots(agent: str, value: str, agents: frozenset[str]) -> Meaning:
     meanings: set[str] = set()
     until: datetime | None = None
     understood = unknown = False
@@ -194,7 +194,7 @@ def _robots(agent: str, value: str, agents: frozenset[str]) -> Said:
         meanings |= found or set()
     if unknown and not understood:
         meanings.add(MALFORMED)
-    return Said(frozenset(meanings), until) if meanings or until else NOTHING
+    return Meaning(frozenset(meanings), until) if meanings or until else NOTHING
 
 
 def _meanings(directive: Directive) -> set[str] | None:
@@ -233,13 +233,13 @@ def parse_until(value: str) -> datetime | None:
         return None
 
 
-def _reservation(value: str) -> Said:
+def _reservation(value: str) -> Meaning:
     meanings: set[str] = set()
     for item in value.split(","):
         stripped = item.strip(" \t\"'")
         if stripped != "0":
             meanings |= {TDM} if stripped == "1" else {TDM, MALFORMED}
-    return Said(frozenset(meanings)) if meanings else NOTHING
+    return Meaning(frozenset(meanings)) if meanings else NOTHING
 
 
 def preference(value: str) -> frozenset[str]:

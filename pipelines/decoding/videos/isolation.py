@@ -15,7 +15,7 @@ from winnow.filters.video.clips.cutting import CutClip
 from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
-from winnow.filters.video.decode.wanted import Clip, Signal
+from winnow.filters.video.decode.signal_requests import Clip, Signal
 from winnow.pipelines.decoding.child_process import STRIKES, ChildProcess, DiedError, Spares
 from winnow.pipelines.decoding.isolation import CRASHED
 from winnow.pipelines.decoding.videos import messages, watching_process

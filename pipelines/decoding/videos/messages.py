@@ -17,8 +17,8 @@ from winnow.filters.video.clips.cutting import CutClip
 from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.opening import VideoLimits
+from winnow.filters.video.decode.signal_requests import Clip, Signal
 from winnow.filters.video.decode.signals import SCHEMAS
-from winnow.filters.video.decode.wanted import Clip, Signal
 from winnow.schemas.typed_json import read_json
 
 __all__ = [

@@ -19,7 +19,7 @@ from winnow.filters.extras import required_package
 from winnow.filters.video.clips.cutting import cut
 from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
-from winnow.filters.video.decode.wanted import Clip
+from winnow.filters.video.decode.signal_requests import Clip
 from winnow.filters.video.decode.watching import VideoPass
 from winnow.pipelines.decoding.child_process import READY
 from winnow.pipelines.decoding.videos.messages import (

@@ -6,7 +6,7 @@ Each is encoded as soon as it is decoded, so the pixels of one picture are held 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from winnow.filters.image.changes.change import Changed, UnchangeableError, change, decoded_side
+from winnow.filters.image.changes.change import ChangedPicture, UnchangeableError, change, decoded_side
 from winnow.filters.image.changes.options import PictureChanges
 from winnow.filters.image.changes.pixels import Box
 from winnow.filters.image.decode.stills import DecodeLimits, Still, UndecodableError
@@ -28,7 +28,7 @@ class ToChange:
 
 def change_pictures(
     pictures: Sequence[ToChange], changes: PictureChanges, limits: DecodeLimits, crashed: CrashedPictures | None = None
-) -> Iterator[Changed | UnchangeableError]:
+) -> Iterator[ChangedPicture | UnchangeableError]:
     """Yields each picture changed, or why it cannot be, in order.
 
     Args:

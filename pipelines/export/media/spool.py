@@ -24,7 +24,7 @@ from winnow.filters.image.decode.containers import Bytes
 from winnow.filters.video.clips.cutting import CutClip
 from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
-from winnow.filters.video.decode.wanted import Clip
+from winnow.filters.video.decode.signal_requests import Clip
 from winnow.pipelines.decoding.isolation import CRASHED
 from winnow.pipelines.decoding.videos.isolation import cut_isolated
 from winnow.pipelines.export.formats.tar import buffer_of, sizes_of

@@ -8,7 +8,7 @@ from typing import BinaryIO, Final, Literal, TypeAlias
 
 import pyarrow as pa
 
-from winnow.filters.web.sniff import Sniffed
+from winnow.filters.web.sniff import DetectedType
 from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.archives.inflate import codec_of
 from winnow.pipelines.ingest.records import Reader, ReadLimits
@@ -80,7 +80,7 @@ class SourceFormat:
 
     endings: str = ""  # of names: a regular expression
     marks: tuple[tuple[int, bytes], ...] = ()  # bytes at a place that show the format beyond doubt
-    holds: Callable[[Sniffed], bool] | None = None  # whether a file without an ending is of this format
+    holds: Callable[[DetectedType], bool] | None = None  # whether a file without an ending is of this format
     is_auto: bool = False
     """Whether `format: auto` reads files by these endings. Never of another package: no store depends on what else is
     installed."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from winnow.filters.video.decode.opening import VideoLimits
-from winnow.filters.web.sniff import Sniffed, sniff
+from winnow.filters.web.sniff import DetectedType, sniff
 from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.decoding.probe import Probe, probe_file
 from winnow.pipelines.ingest.etag import content_etag
@@ -26,7 +26,7 @@ class NamedFile:
     path: str  # from the source's root
     size: int
     etag: str
-    kind: Sniffed
+    kind: DetectedType
     probe: Probe
     flaw: str = ""  # why it is no medium
 
@@ -65,7 +65,7 @@ class NamedFiles:
             size = stream.seek(0, 2)
             etag = content_etag(stream, size)
             if not size:
-                return NamedFile(path, 0, etag, Sniffed(EMPTY_MEDIUM, "other"), Probe(0), ": empty")
+                return NamedFile(path, 0, etag, DetectedType(EMPTY_MEDIUM, "other"), Probe(0), ": empty")
             kind = sniff(read_range(stream, 0, min(size, HEAD_BYTES)), None, None)
             probe = probe_file(stream, size, kind.mime, videos=self._videos)
             return NamedFile(path, size, etag, kind, probe, f" is {kind.mime}" if kind.modality == "text" else "")

@@ -12,7 +12,7 @@ from winnow.filters.image.decode.batches import pixels_of
 from winnow.filters.models.pictures.framing import Framing, framed
 from winnow.filters.operators import IMAGES
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
-from winnow.filters.video.decode.wanted import Clip, Signal
+from winnow.filters.video.decode.signal_requests import Clip, Signal
 from winnow.filters.video.stills.frames_operator import NO_FRAMES, FrameWatcher
 from winnow.pipelines.decoding.isolation import CRASHED
 from winnow.pipelines.decoding.videos.isolation import See, watch_isolated

@@ -16,7 +16,7 @@ from winnow.filters.image.decode.batches import pixels_of
 from winnow.filters.image.decode.containers import Bytes
 from winnow.filters.operators import IMAGES
 from winnow.filters.video.decode.opening import VideoLimits
-from winnow.filters.video.decode.wanted import Clip, Signal
+from winnow.filters.video.decode.signal_requests import Clip, Signal
 from winnow.filters.video.stills.frames_operator import FrameWatcher
 from winnow.pipelines.decoding.videos.isolation import See, watch_isolated
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
 from winnow.filters.video.decode.operator import Watcher
-from winnow.filters.video.decode.wanted import Clip, Signal
+from winnow.filters.video.decode.signal_requests import Clip, Signal
 from winnow.pipelines.decoding.isolation import CRASHED
 from winnow.pipelines.decoding.videos.isolation import See, watch_isolated
 from winnow.pipelines.media.pictures import OK

@@ -12,7 +12,7 @@ from typing import Final
 
 from winnow.filters.image.decode.stills import DECODER
 from winnow.filters.video.decode.facts import PASS
-from winnow.filters.video.decode.wanted import Clip
+from winnow.filters.video.decode.signal_requests import Clip
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.integrity.sealed import put_record_if_absent

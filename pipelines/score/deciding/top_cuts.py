@@ -19,11 +19,11 @@ from winnow.scoring.mixture.cuts import (
     Cut,
     CutSearch,
     Histogram,
-    Level,
-    Openings,
+    OpenRanges,
     Part,
+    PassDivision,
     Rows,
-    Seen,
+    SeenRows,
     ordered_key,
     value_of_key,
 )
@@ -47,21 +47,21 @@ class TopPass:
         openings = _openings_of(asked)
         numbers = {name: number for number, name in enumerate(asked["groups"].to_pylist())}
         tied = asked["tied"].to_numpy()
-        seen = Seen(replace(openings, room=max(1, openings.room // decision.places.groups)))
+        seen = SeenRows(replace(openings, room=max(1, openings.room // decision.places.groups)))
         for _, rows in place_rows(decision, place, ids=len(tied) > 0):
             for part in _parts(rows, numbers, decision, tied):
                 seen.add(part)
         put_arrays(objects, decision.scratch, self._seen, place, _seen_arrays(seen))
         yield place
 
-    def ask(self, openings: Openings, groups: list[str], tied: Words) -> None:
+    def ask(self, openings: OpenRanges, groups: list[str], tied: Words) -> None:
         """Store what the places need to know."""
         arrays = _openings_arrays(openings) | {"groups": pa.array(groups, pa.string()), "tied": pa.array(tied)}
         put_arrays(self.decision.store.objects, self.decision.scratch, "asked", self.number, arrays)
 
-    def merged(self, openings: Openings) -> Seen:
+    def merged(self, openings: OpenRanges) -> SeenRows:
         """Return what all places have seen."""
-        decision, whole = self.decision, Seen(openings)
+        decision, whole = self.decision, SeenRows(openings)
         for place in range(decision.places.groups):
             whole.absorb(_seen_of(read_arrays(decision.store.objects, decision.scratch, self._seen, place), openings))
         return whole
@@ -140,7 +140,7 @@ def _parts(rows: ScoredRows, numbers: dict[str, int], decision: Decision, tied: 
         yield Part(series.astype(np.uint32), keys, np.ones(len(keys), np.int64))
 
 
-def _openings_arrays(openings: Openings) -> dict[str, pa.Array]:
+def _openings_arrays(openings: OpenRanges) -> dict[str, pa.Array]:
     facts = [openings.ranges, openings.depth, openings.bits, openings.room]
     levels = {f"level-{number}": pa.array(level.slots) for number, level in enumerate(openings.levels)}
     shapes = [number for level in openings.levels for number in (level.shift, level.bits)]
@@ -152,16 +152,16 @@ def _openings_arrays(openings: Openings) -> dict[str, pa.Array]:
     }
 
 
-def _openings_of(arrays: Mapping[str, pa.Array]) -> Openings:
+def _openings_of(arrays: Mapping[str, pa.Array]) -> OpenRanges:
     shapes = arrays["shapes"].to_pylist()
     levels = [
-        Level(shift, bits, arrays[f"level-{number}"].to_numpy())
+        PassDivision(shift, bits, arrays[f"level-{number}"].to_numpy())
         for number, (shift, bits) in enumerate(zip(shapes[::2], shapes[1::2], strict=True))
     ]
-    return Openings(arrays["slots"].to_numpy(), tuple(levels), *arrays["facts"].to_pylist())
+    return OpenRanges(arrays["slots"].to_numpy(), tuple(levels), *arrays["facts"].to_pylist())
 
 
-def _seen_arrays(seen: Seen) -> dict[str, pa.Array]:
+def _seen_arrays(seen: SeenRows) -> dict[str, pa.Array]:
     """Return what was seen: rows, or the bins that are not empty. Each row weighs one."""
     if seen.histogram is not None:
         bins = np.flatnonzero(seen.histogram.rows)
@@ -173,8 +173,8 @@ def _seen_arrays(seen: Seen) -> dict[str, pa.Array]:
     return {"slots": pa.array(slots), "keys": pa.array(keys)}
 
 
-def _seen_of(arrays: Mapping[str, pa.Array], openings: Openings) -> Seen:
-    seen = Seen(openings)
+def _seen_of(arrays: Mapping[str, pa.Array], openings: OpenRanges) -> SeenRows:
+    seen = SeenRows(openings)
     if "bins" not in arrays:
         slots, keys = arrays["slots"].to_numpy(), arrays["keys"].to_numpy()
         seen.gathered.append(Rows(slots, keys, np.ones(len(keys), np.int64)))

@@ -20,7 +20,7 @@ from winnow.runners.terminal.tables import print_line, print_tables
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.law import ScalingLaw
 from winnow.scoring.sampling import (
-    Compared,
+    ComparedMixture,
     Inventory,
     by_law,
     compare,
@@ -85,10 +85,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _print(
-    law: ScalingLaw, inventory: Inventory, compared: Sequence[Compared], n: float | None, console: Console
+    law: ScalingLaw, inventory: Inventory, compared: Sequence[ComparedMixture], n: float | None, console: Console
 ) -> None:
     least = min(row.normalised_with_repeats for row in compared)
-    columns: tuple[Column[Compared], ...] = (
+    columns: tuple[Column[ComparedMixture], ...] = (
         Column("method", NAME, lambda one: one.mixture.method),
         Column("total", PRECISE, lambda one: one.normalised),
         Column("with repeats", PRECISE, lambda one: one.normalised_with_repeats),
@@ -119,8 +119,8 @@ def _print(
 def _methods_table(
     title: str,
     families: Sequence[str],
-    compared: Sequence[Compared],
-    column: Callable[[Compared], Sequence[float]],
+    compared: Sequence[ComparedMixture],
+    column: Callable[[ComparedMixture], Sequence[float]],
     unit: Unit,
 ) -> Table:
     """A table with one row per family and one column per method."""

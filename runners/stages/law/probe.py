@@ -34,7 +34,7 @@ from winnow.scoring.probe.grid import Grid, Run, default_grid, grid_from_yaml
 from winnow.scoring.probe.streams import Stream, enough, require_enough, windows_of
 from winnow.scoring.probe.training import (
     UNITS,
-    Measured,
+    RunResult,
     Training,
     checkpoint_bytes,
     deterministic,
@@ -71,13 +71,13 @@ class Work:
             else:
                 unfinished.unlink()
 
-    def finished(self, name: str) -> Measured | None:
+    def finished(self, name: str) -> RunResult | None:
         """The results of a run; None if it is not finished."""
         try:
             raw = self.record(name).read_bytes()
         except FileNotFoundError:
             return None
-        return from_json(Measured, raw, str(self.record(name)))
+        return from_json(RunResult, raw, str(self.record(name)))
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
@@ -151,7 +151,7 @@ def _families(grid: Grid, packed: PackedTexts, console: Console) -> tuple[str, .
     return grid.among(large)
 
 
-def _finished(work: Work, runs: dict[str, Run]) -> dict[str, Measured]:
+def _finished(work: Work, runs: dict[str, Run]) -> dict[str, RunResult]:
     found = {name: work.finished(name) for name in runs}
     return {name: one for name, one in found.items() if one is not None}
 
@@ -173,7 +173,7 @@ def _train(
 
 def _trained(
     options: argparse.Namespace, work: Work, name: str, run: Run, packed: PackedTexts, progress: ProbeProgress
-) -> Measured:
+) -> RunResult:
     """Train one run, resuming from its checkpoint if there is one."""
     streams = packed.streams(tuple(family for family, _ in run.shares))
 
@@ -195,7 +195,7 @@ def _trained(
 
 
 def _write(
-    output: Path, runs: dict[str, Run], found: dict[str, Measured], units: Mapping[str, str], console: Console
+    output: Path, runs: dict[str, Run], found: dict[str, RunResult], units: Mapping[str, str], console: Console
 ) -> int:
     """Write the table of finished runs, in the order of the grid."""
     measured = [found[name] for name in runs if name in found]

@@ -97,7 +97,7 @@ def recomputed() -> tuple[Recomputed, ...]:
     )
 
 
-def _of_table_4(of: published.Derived) -> Recomputed:
+def _of_table_4(of: published.DerivedNumber) -> Recomputed:
     if "gamma" not in of.what:
         return Recomputed(of.what, of.value, of.value - 2 * HALF_A_DIGIT, of.value + 2 * HALF_A_DIGIT)
     ends = (published.TABLE_4_UNIFORM + HALF_A_DIGIT * np.array([-1.0, 1.0])) / len(published.FAMILIES)

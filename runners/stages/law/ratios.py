@@ -34,7 +34,7 @@ from winnow.schemas.problems import shown
 from winnow.scoring.sampling import Inventory, proportional, unimax
 from winnow.scoring.scaling_law.mixing import (
     WEIGHTINGS,
-    Question,
+    RatioObjective,
     Ratios,
     Sensitivity,
     Weighting,
@@ -58,7 +58,7 @@ Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 class Answer:
     """All results of one request."""
 
-    question: Question
+    question: RatioObjective
     ratios: Ratios
     closed: tuple[float, ...]
     iterated: tuple[float, ...] | None  # only if all exponents are below 1
@@ -120,7 +120,7 @@ def _answer(law: ScalingLaw, options: argparse.Namespace) -> Answer:
             "every size"
         )
     others, fallback = _fallback_shares(law, options, d)
-    question = Question(weights, n, d, 1.0 - sum(others.values()))
+    question = RatioObjective(weights, n, d, 1.0 - sum(others.values()))
     found = family_ratios(law, question)
     gammas, shares = exponents(law), np.array(found.shares)
     k = np.ones(len(gammas)) if weights == "normalised" or n is None or d is None else scales(law, n, d)
@@ -198,7 +198,7 @@ def _weightings(law: ScalingLaw, answer: Answer, name: str) -> list[tuple[str, R
     for other in WEIGHTINGS:
         sized = other == "normalised" or answer.in_units
         if other != of.weights and sized:
-            found.append((f"{other} losses", family_ratios(law, Question(other, of.n, of.d, of.total))))
+            found.append((f"{other} losses", family_ratios(law, RatioObjective(other, of.n, of.d, of.total))))
     return found
 
 

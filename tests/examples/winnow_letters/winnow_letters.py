@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from winnow.filters.duplicates.components import spanning_forest
 from winnow.filters.duplicates.kind import ROWS, DuplicateKind, Measure, Signature
-from winnow.filters.duplicates.searches import BlockPairs, BlockSearch, Partitions, Positions, Sent
+from winnow.filters.duplicates.searches import BlockPairs, BlockSearch, Partitions, Positions, SentValues
 from winnow.filters.operators import TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.recipe.checks import Between
 from winnow.schemas.rows.duplicates import NOT_MEASURED, OK
@@ -61,8 +61,8 @@ def _blocks(_: int, __: Partitions) -> int:
     return 1
 
 
-def _send(_: SameLetters, values: pa.Array, __: int, ___: Mapping[str, pa.Array]) -> Iterator[Sent]:
-    yield Sent(np.arange(len(values)), np.zeros(len(values), np.int64), counted={"texts": len(values)})
+def _send(_: SameLetters, values: pa.Array, __: int, ___: Mapping[str, pa.Array]) -> Iterator[SentValues]:
+    yield SentValues(np.arange(len(values)), np.zeros(len(values), np.int64), counted={"texts": len(values)})
 
 
 def _join(settings: SameLetters, values: pa.Array, _: Positions, __: int, ___: int) -> BlockPairs:

@@ -11,7 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.filters.caption.page import MOST_CAPTIONS, OPERATOR, PageConfig, ask, load_shard, offer, say, whole_words
+from winnow.filters.caption.page import (
+    MOST_CAPTIONS,
+    OPERATOR,
+    PageConfig,
+    answers_for,
+    load_shard,
+    offered_keys,
+    wanted_keys,
+    whole_words,
+)
 from winnow.filters.operators import ANSWERS
 from winnow.schemas.rows.extraction import EXTRACTION
 from winnow.schemas.rows.samples import SAMPLES
@@ -55,14 +64,14 @@ def layer(*rows: tuple[object, ...], config: PageConfig | None = None, cut: int 
 
 def answers(config: PageConfig, batch: pa.RecordBatch) -> pa.RecordBatch:
     """The answers to all rows; a row's id is its number."""
-    pages: dict[bytes, set[int]] = {key: set() for key in ask(config, batch).to_pylist() if key}
-    for row, key in zip(*(one.tolist() for one in offer(config, batch)), strict=True):
+    pages: dict[bytes, set[int]] = {key: set() for key in wanted_keys(config, batch).to_pylist() if key}
+    for row, key in zip(*(one.tolist() for one in offered_keys(config, batch)), strict=True):
         pages.get(key, set()).add(row)
     met = [(key, row) for key in sorted(pages) for row in sorted(pages[key])[: config.max_pages]]
     keys, rows = pa.array([key for key, _ in met], pa.binary(16)), np.array([row for _, row in met], np.int64)
     ids = pa.array([row.to_bytes(16, "big") for row in rows.tolist()], pa.binary(16))
     totals = pa.array([len(pages[key]) for key, _ in met], pa.int64())
-    said = say(config, batch, rows, keys)
+    said = answers_for(config, batch, rows, keys)
     return pa.RecordBatch.from_arrays([keys, ids, totals, *said.columns], names=[*ANSWERS.names, *said.schema.names])
 
 

@@ -22,7 +22,7 @@ from winnow.filters.duplicates.shingles import (
     words32,
     words64,
 )
-from winnow.filters.duplicates.signatures import Scheme, Signed, from_datasketch, shingle_sets, sign, to_datasketch
+from winnow.filters.duplicates.signatures import Scheme, Signatures, from_datasketch, shingle_sets, sign, to_datasketch
 from winnow.schemas.errors import SourceError
 
 UNITS: tuple[Unit, ...] = ("words", "characters")
@@ -41,7 +41,7 @@ def oracle(text: str, scheme: Scheme) -> tuple[list[int], int]:
     return made.hashvalues.tolist(), len(shingles)
 
 
-def rows(signed: Signed) -> list[tuple[bytes, bytes, int]]:
+def rows(signed: Signatures) -> list[tuple[bytes, bytes, int]]:
     return [
         (one.tobytes(), other.tobytes(), int(count))
         for one, other, count in zip(signed.signature, signed.digest, signed.shingles, strict=True)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.filters.extraction.charset import Decoded, charset_of_label, decode_page
+from winnow.filters.extraction.charset import DecodedPage, charset_of_label, decode_page
 
 RUSSIAN = "Привет, как дела? Это обычный русский текст о погоде и о природе. "
 UKRAINIAN = "Привіт, це звичайний український текст про погоду та її зміни. "
@@ -87,18 +87,18 @@ def test_a_server_that_says_latin_by_default_is_not_believed(text: str, codec: s
 @pytest.mark.parametrize(
     ("body", "declared", "expected"),
     [
-        (b"plain", "iso-8859-1", Decoded("plain", "utf-8", "utf8", 0)),
-        (b"", None, Decoded("", "utf-8", "utf8", 0)),
-        (b"\xef\xbb\xbfa", "cp1251", Decoded("a", "utf-8", "bom", 0)),
-        ("\ufeffaä".encode("utf-16-le"), "utf-8", Decoded("aä", "utf-16le", "bom", 0)),
-        ("\ufeffaä".encode("utf-16-be"), "utf-8", Decoded("aä", "utf-16be", "bom", 0)),
-        (b"a\0b", None, Decoded("a\ufffdb", "utf-8", "utf8", 1)),
-        (b"\x80 5", "iso-8859-1", Decoded("€ 5", "windows-1252", "http", 0)),
-        (b"<meta charset=utf-16>ok", None, Decoded("<meta charset=utf-16>ok", "utf-8", "utf8", 0)),
-        ("own \ufffd".encode(), None, Decoded("own \ufffd", "utf-8", "utf8", 0)),
+        (b"plain", "iso-8859-1", DecodedPage("plain", "utf-8", "utf8", 0)),
+        (b"", None, DecodedPage("", "utf-8", "utf8", 0)),
+        (b"\xef\xbb\xbfa", "cp1251", DecodedPage("a", "utf-8", "bom", 0)),
+        ("\ufeffaä".encode("utf-16-le"), "utf-8", DecodedPage("aä", "utf-16le", "bom", 0)),
+        ("\ufeffaä".encode("utf-16-be"), "utf-8", DecodedPage("aä", "utf-16be", "bom", 0)),
+        (b"a\0b", None, DecodedPage("a\ufffdb", "utf-8", "utf8", 1)),
+        (b"\x80 5", "iso-8859-1", DecodedPage("€ 5", "windows-1252", "http", 0)),
+        (b"<meta charset=utf-16>ok", None, DecodedPage("<meta charset=utf-16>ok", "utf-8", "utf8", 0)),
+        ("own \ufffd".encode(), None, DecodedPage("own \ufffd", "utf-8", "utf8", 0)),
     ],
 )
-def test_what_is_decoded_and_why(body: bytes, declared: str | None, expected: Decoded) -> None:
+def test_what_is_decoded_and_why(body: bytes, declared: str | None, expected: DecodedPage) -> None:
     assert decode_page(body, declared) == expected
 
 
@@ -111,7 +111,7 @@ def test_utf8_with_few_broken_bytes_stays_utf8() -> None:
 
 def test_utf8_that_was_cut_within_a_character_stays_utf8() -> None:
     found = decode_page("Привет, мир, это".encode()[:-1], "windows-1251")
-    assert found == Decoded("Привет, мир, эт\ufffd", "utf-8", "utf8", 1)
+    assert found == DecodedPage("Привет, мир, эт\ufffd", "utf-8", "utf8", 1)
 
 
 def test_a_legacy_page_with_a_broken_character_keeps_its_declared_charset() -> None:

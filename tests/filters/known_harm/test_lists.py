@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from winnow.filters.known_harm.lists import HarmList, HashKind, read_hashes
-from winnow.filters.known_harm.matching import HarmMatch, HarmMatcher, Nearness
+from winnow.filters.known_harm.matching import HarmMatch, HarmMatcher, PdqLimits
 from winnow.schemas.errors import RecipeError
 
 SHA, OTHER = hashlib.sha256(b"a").hexdigest(), hashlib.sha256(b"b").hexdigest()
@@ -58,7 +58,7 @@ def test_digests_and_hashes_are_looked_up_in_the_order_of_the_lists() -> None:
     hashes = drawn.integers(0, 256, (500, 32), dtype=np.uint8)
     first = read_hashes("first", [f"pdq {bytes(row).hex()}" for row in hashes[:250]], "f", None)
     second = read_hashes("second", [*(f"pdq {bytes(row).hex()}" for row in hashes[250:]), f"sha256 {SHA}"], "s", None)
-    matcher = HarmMatcher([first, second], [Nearness(31, 50), Nearness(5, 80)])
+    matcher = HarmMatcher([first, second], [PdqLimits(31, 50), PdqLimits(5, 80)])
     assert matcher.kinds == {"pdq", "sha256"}
     assert matcher.by_digest("sha256", bytes.fromhex(SHA)) == HarmMatch("second", "sha256")
     assert matcher.by_digest("sha256", bytes.fromhex(OTHER)) is None

@@ -11,7 +11,7 @@ import pytest
 from tests.filters.video.films import Film
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.opening import VideoLimits
-from winnow.filters.video.decode.wanted import Clip, Signal
+from winnow.filters.video.decode.signal_requests import Clip, Signal
 from winnow.filters.video.decode.watching import VideoPass
 
 MIMES = {"mp4": "video/mp4", "matroska": "video/webm", "mpegts": "video/mp2t", "avi": "video/x-msvideo"}

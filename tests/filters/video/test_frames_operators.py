@@ -18,7 +18,7 @@ from tests.filters.video.watched import FACTS, stills, watched
 from winnow.filters.models.pictures.scores import ScoreConfig
 from winnow.filters.operators import find_operator
 from winnow.filters.video.decode.operator import VideoOperator, Watcher
-from winnow.filters.video.decode.wanted import Signal
+from winnow.filters.video.decode.signal_requests import Signal
 from winnow.filters.video.stills.frames_operator import FrameWatcher
 from winnow.pipelines.assets import AssetFiles
 

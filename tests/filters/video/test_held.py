@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 from winnow.filters.operators import find_operator
+from winnow.filters.video.decode.signal_requests import Signal
 from winnow.filters.video.decode.signals import SCHEMAS
-from winnow.filters.video.decode.wanted import Signal
 
 FRAMES = 256
 

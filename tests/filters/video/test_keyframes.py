@@ -13,7 +13,7 @@ from winnow.filters.video.clips.cutting import cut
 from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.decode.keyframes import keyframes_stand_alone
 from winnow.filters.video.decode.opening import VideoLimits, open_video
-from winnow.filters.video.decode.wanted import Clip, Signal
+from winnow.filters.video.decode.signal_requests import Clip, Signal
 from winnow.filters.video.decode.watching import VideoPass
 
 FRAMES, FIRST, LAST = 30, 17, 27

@@ -8,10 +8,10 @@ import pytest
 
 from tests.filters.video.films import Film
 from tests.property_sizes import THOROUGH
-from winnow.filters.image.decode.containers import HeldBytes
+from winnow.filters.image.decode.containers import InMemoryBytes
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.opening import REASONS, UnwatchableError, VideoLimits
-from winnow.filters.video.decode.wanted import Signal
+from winnow.filters.video.decode.signal_requests import Signal
 from winnow.pipelines.decoding.videos.isolation import See, watch_isolated
 
 VARIANTS = {
@@ -116,6 +116,6 @@ def _watched(content: bytes, mime: str) -> tuple[VideoFacts | UnwatchableError, 
         return see
 
     try:
-        return watch_isolated(HeldBytes(content), mime, WANTED, LIMITS, begin), kinds
+        return watch_isolated(InMemoryBytes(content), mime, WANTED, LIMITS, begin), kinds
     except UnwatchableError as error:
         return error, kinds

@@ -9,7 +9,7 @@ import pytest
 from tests.filters.video.films import Film, with_tracks
 from winnow.filters.video.decode import opening
 from winnow.filters.video.decode.opening import DEMUXERS, UnwatchableError, VideoLimits, open_video
-from winnow.filters.video.decode.wanted import Signal
+from winnow.filters.video.decode.signal_requests import Signal
 from winnow.filters.video.decode.watching import VideoPass
 
 PLAYLIST = b"#EXTM3U\n#EXTINF:1,\nfile:///etc/hostname\n#EXT-X-ENDLIST\n"

@@ -15,7 +15,7 @@ from winnow.filters.operators import IMAGES
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.video.decode.pictures import picture_of
 from winnow.filters.video.decode.planes import planes_of
-from winnow.filters.video.decode.wanted import Signal
+from winnow.filters.video.decode.signal_requests import Signal
 from winnow.filters.video.decode.watching import VideoPass
 
 

@@ -11,8 +11,8 @@ from av import VideoFrame
 from tests.filters.video.drawn import encoded, scene
 from tests.filters.video.films import Film
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
+from winnow.filters.video.decode.signal_requests import KINDS, Signal
 from winnow.filters.video.decode.signals import LUMA_COLUMNS, LUMA_ROWS, SCHEMAS, small_planes
-from winnow.filters.video.decode.wanted import KINDS, Signal
 from winnow.filters.video.decode.watching import VideoPass
 
 EVERYTHING = [*(Signal(kind) for kind in KINDS), Signal("stills", 32), Signal("stills", 24, 0.2)]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from tests.filters.image.test_quality import batch
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.operator import Watcher
+from winnow.filters.video.decode.signal_requests import Signal
 from winnow.filters.video.decode.signals import SCHEMAS
-from winnow.filters.video.decode.wanted import Signal
 
 FACTS = VideoFacts(
     container="matroska",

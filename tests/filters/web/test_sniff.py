@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.filters.web.sniff import PAGE, Sniffed, is_page, sniff
+from winnow.filters.web.sniff import PAGE, DetectedType, is_page, sniff
 
 MP3_FRAME = b"\xff\xfb\x90\x00" + bytes(413)  # MPEG 1, layer III, 128 kbit/s, 44.1 kHz: 417 bytes
 TS_PACKET = b"G" + bytes(187)
@@ -79,8 +79,8 @@ def test_a_signature_wins_over_every_declaration(head: bytes, mime: str, declare
     ],
 )
 def test_html_is_known_by_its_tags(head: bytes) -> None:
-    assert sniff(head, None, None) == Sniffed("text/html", "text")
-    assert sniff(head, "image/jpeg", "http://site.example/a.jpg") == Sniffed("text/html", "text")
+    assert sniff(head, None, None) == DetectedType("text/html", "text")
+    assert sniff(head, "image/jpeg", "http://site.example/a.jpg") == DetectedType("text/html", "text")
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_html_is_known_by_its_tags(head: bytes) -> None:
     ],
 )
 def test_formats_written_in_text_are_not_text_to_read(head: bytes, mime: str) -> None:
-    assert sniff(head, "text/html", None) == Sniffed(mime, "other")
+    assert sniff(head, "text/html", None) == DetectedType(mime, "other")
 
 
 ROOT = '<html xmlns="http://www.w3.org/1999/xhtml">'
@@ -130,10 +130,10 @@ def test_what_parses_as_html_is_a_page_whatever_its_header_and_its_prologue_say(
     page: str, declared: str | None
 ) -> None:
     for body in (page.encode(), b"\xef\xbb\xbf" + page.encode()):
-        assert sniff(body, declared, "http://site.example/a.txt") == Sniffed(PAGE, "text")
+        assert sniff(body, declared, "http://site.example/a.txt") == DetectedType(PAGE, "text")
     if LICENCE not in page:  # of UTF-16, the first bytes are read
         for body in (page.encode("utf-16-be"), b"\xff\xfe" + page.encode("utf-16-le")):
-            assert sniff(body, declared, None) == Sniffed(PAGE, "text")
+            assert sniff(body, declared, None) == DetectedType(PAGE, "text")
 
 
 @pytest.mark.parametrize(
@@ -155,30 +155,32 @@ def test_other_xml_is_no_page_however_it_is_declared(root: str, mime: str) -> No
 
 def test_only_a_declaration_or_an_address_tells_kinds_of_text_apart() -> None:
     words = b"a { color: red }"
-    assert sniff(words, "text/css", None) == Sniffed("text/css", "other")
-    assert sniff(words, "application/javascript; charset=x", None) == Sniffed("text/javascript", "other")
-    assert sniff(words, None, "http://a.example/x.css?v=1") == Sniffed("text/css", "other")
-    assert sniff(words, "text/markdown", None) == Sniffed("text/markdown", "text")
-    assert sniff(words, "image/png", None) == Sniffed("text/plain", "text")
-    assert sniff(words, "text/html", None) == Sniffed("text/plain", "text")
-    assert sniff(b"<html>", "text/css", None) == Sniffed("text/html", "text")
+    assert sniff(words, "text/css", None) == DetectedType("text/css", "other")
+    assert sniff(words, "application/javascript; charset=x", None) == DetectedType("text/javascript", "other")
+    assert sniff(words, None, "http://a.example/x.css?v=1") == DetectedType("text/css", "other")
+    assert sniff(words, "text/markdown", None) == DetectedType("text/markdown", "text")
+    assert sniff(words, "image/png", None) == DetectedType("text/plain", "text")
+    assert sniff(words, "text/html", None) == DetectedType("text/plain", "text")
+    assert sniff(b"<html>", "text/css", None) == DetectedType("text/html", "text")
 
 
 def test_text_that_speaks_of_tags_stays_the_text_it_is_declared_to_be() -> None:
-    assert sniff(b"how to write <html> and <body>", "text/plain", None) == Sniffed("text/plain", "text")
-    assert sniff(b"s = '<html>'", "text/javascript", None) == Sniffed("text/javascript", "other")
-    assert sniff(b"[a link](http://a.example)", None, None) == Sniffed("text/plain", "text")
+    assert sniff(b"how to write <html> and <body>", "text/plain", None) == DetectedType("text/plain", "text")
+    assert sniff(b"s = '<html>'", "text/javascript", None) == DetectedType("text/javascript", "other")
+    assert sniff(b"[a link](http://a.example)", None, None) == DetectedType("text/plain", "text")
 
 
 def test_a_formatted_manual_page_is_text_and_other_backspaces_are_not() -> None:
     struck = "".join(f"{letter}\b{letter}" for letter in "NAME é 日本")
-    assert sniff(f"{struck}\n  ls - _\bl_\bi\x1b[1mst\x1b[0m".encode(), None, None) == Sniffed("text/plain", "text")
+    assert sniff(f"{struck}\n  ls - _\bl_\bi\x1b[1mst\x1b[0m".encode(), None, None) == DetectedType(
+        "text/plain", "text"
+    )
     assert sniff(b"abc\n\b\b\b", None, None).modality == "other"
 
 
 def test_plain_text_in_any_script_is_text() -> None:
     for codec in ("utf-8", "cp1251", "koi8-r", "utf-16"):
-        assert sniff("Привет, мир! Hello world.".encode(codec), None, None) == Sniffed("text/plain", "text")
+        assert sniff("Привет, мир! Hello world.".encode(codec), None, None) == DetectedType("text/plain", "text")
 
 
 @given(

@@ -11,7 +11,7 @@ from tests.pipelines.media.deadly_decoder import arm_here
 from winnow.filters.video.clips.cutting import CutClip
 from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.decode.opening import VideoLimits
-from winnow.filters.video.decode.wanted import Clip
+from winnow.filters.video.decode.signal_requests import Clip
 from winnow.pipelines.export.media.fetching import Lacking
 from winnow.pipelines.export.media.spool import write_clip
 from winnow.pipelines.export.places.manifest import MEDIA_UNCHANGEABLE

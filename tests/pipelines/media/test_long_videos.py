@@ -14,7 +14,7 @@ import os, re, sys
 from pathlib import Path
 import psutil
 from winnow.filters.video.decode.opening import VideoLimits
-from winnow.filters.video.decode.wanted import Signal
+from winnow.filters.video.decode.signal_requests import Signal
 from winnow.pipelines.decoding.file_bytes import FileBytes
 from winnow.pipelines.decoding.probe import probe_file
 from winnow.pipelines.decoding.videos.isolation import watch_isolated

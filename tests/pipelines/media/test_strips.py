@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from tests.filters.video.films import Film
-from winnow.filters.image.decode.containers import HeldBytes
+from winnow.filters.image.decode.containers import InMemoryBytes
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
-from winnow.filters.video.decode.wanted import Clip
+from winnow.filters.video.decode.signal_requests import Clip
 from winnow.pipelines.media.videos.strips import MOST_SHOTS, shot_frames, side_by_side
 
-FILM = HeldBytes(Film(frames=100, gop=100).encoded())  # four seconds, with one keyframe
+FILM = InMemoryBytes(Film(frames=100, gop=100).encoded())  # four seconds, with one keyframe
 
 
 def moments(*arguments: object) -> list[float]:
@@ -38,7 +38,7 @@ def test_of_a_clip_its_own_frames_are_shown_though_none_is_a_keyframe() -> None:
 
 def test_what_cannot_be_watched_is_said() -> None:
     with pytest.raises(UnwatchableError, match="damaged"):
-        shot_frames(HeldBytes(bytes(5000)), "video/mp4", 4.0, VideoLimits(), 32)
+        shot_frames(InMemoryBytes(bytes(5000)), "video/mp4", 4.0, VideoLimits(), 32)
 
 
 def test_frames_stand_in_lines_of_three() -> None:

@@ -13,10 +13,10 @@ import pytest
 
 from tests.filters.video.films import Film
 from tests.pipelines.media.deadly_decoder import arm_here
-from winnow.filters.image.decode.containers import HeldBytes
+from winnow.filters.image.decode.containers import InMemoryBytes
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
-from winnow.filters.video.decode.wanted import Signal
+from winnow.filters.video.decode.signal_requests import Signal
 from winnow.filters.video.decode.watching import VideoPass
 from winnow.pipelines.decoding.file_bytes import FileBytes
 from winnow.pipelines.decoding.isolation import CRASHED
@@ -58,7 +58,7 @@ def watchers() -> list[psutil.Process]:
 
 def test_signals_and_facts_are_those_of_a_pass_in_this_process() -> None:
     content, seen = Film("mp4", "libx264", frames=300, reordered=2, rotation=90, sound=0.2).encoded(), Seen()
-    facts = watch_isolated(HeldBytes(content), "video/mp4", WANTED, limits(1), seen.begin)
+    facts = watch_isolated(InMemoryBytes(content), "video/mp4", WANTED, limits(1), seen.begin)
     assert (seen.batches, facts) == here(content)
     assert seen.began == 1
 
@@ -82,18 +82,18 @@ def test_a_video_that_kills_its_process_is_crashed_and_others_are_watched(
     content, seen = Film().encoded(), Seen()
     deadly = content + f"({mark})".encode().rjust(16)
     with pytest.raises(UnwatchableError) as refused:
-        watch_isolated(HeldBytes(deadly), "video/mp4", WANTED, limits(2), seen.begin)
+        watch_isolated(InMemoryBytes(deadly), "video/mp4", WANTED, limits(2), seen.begin)
     assert refused.value.reason == CRASHED
     assert said in refused.value.detail
     assert seen.began == 3
-    assert probe_isolated(HeldBytes(content), "video/mp4", limits(2)).frames == 12
+    assert probe_isolated(InMemoryBytes(content), "video/mp4", limits(2)).frames == 12
 
 
 @pytest.mark.processes
 def test_after_a_death_watchers_begin_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arm_here(tmp_path / "deadly", monkeypatch)
     content, seen = Film().encoded() + b"(once)".rjust(16), Seen()
-    facts = watch_isolated(HeldBytes(content), "video/mp4", WANTED, limits(3), seen.begin)
+    facts = watch_isolated(InMemoryBytes(content), "video/mp4", WANTED, limits(3), seen.begin)
     assert seen.began == 2
     assert (seen.batches, facts) == here(content)
 
@@ -102,11 +102,11 @@ def test_a_defect_of_ours_is_no_property_of_the_video(tmp_path: Path, monkeypatc
     arm_here(tmp_path / "deadly", monkeypatch)
     content = Film().encoded() + b"(defect)".rjust(16)
     with pytest.raises(StageError, match="KeyError: 'of ours'"):
-        probe_isolated(HeldBytes(content), "video/mp4", limits(4))
+        probe_isolated(InMemoryBytes(content), "video/mp4", limits(4))
 
 
 def test_a_process_that_is_stopped_from_outside_says_nothing_of_the_video() -> None:
-    content = HeldBytes(Film().encoded())
+    content = InMemoryBytes(Film().encoded())
     before = {process.pid for process in watchers()}
     assert probe_isolated(content, "video/mp4", limits(5)).frames == 12
     (mine,) = [process for process in watchers() if process.pid not in before]
@@ -125,14 +125,14 @@ def test_a_failure_to_read_ends_the_pass_and_the_next_one_is_whole() -> None:
 
     with pytest.raises(OSError, match="the disk is gone"):
         probe_isolated(Lost(), "video/mp4", limits(6))
-    assert probe_isolated(HeldBytes(Film().encoded()), "video/mp4", limits(6)).frames == 12
+    assert probe_isolated(InMemoryBytes(Film().encoded()), "video/mp4", limits(6)).frames == 12
 
 
 def test_a_machine_without_the_package_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['av'] = None\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     with pytest.raises(StageError, match=r"needs the package av; run: pip install 'winnow\[video\]'"):
-        probe_isolated(HeldBytes(b""), "video/mp4", limits(7))
+        probe_isolated(InMemoryBytes(b""), "video/mp4", limits(7))
 
 
 @pytest.mark.large
@@ -140,10 +140,10 @@ def test_the_process_ends_with_the_one_that_asks(tmp_path: Path) -> None:
     (tmp_path / "one.mp4").write_bytes(Film().encoded())
     program = (
         "import os, sys, psutil\n"
-        "from winnow.filters.image.decode.containers import HeldBytes\n"
+        "from winnow.filters.image.decode.containers import InMemoryBytes\n"
         "from winnow.filters.video.decode.opening import VideoLimits\n"
         "from winnow.pipelines.decoding.videos.isolation import probe_isolated\n"
-        "probe_isolated(HeldBytes(open(sys.argv[1], 'rb').read()), 'video/mp4', VideoLimits())\n"
+        "probe_isolated(InMemoryBytes(open(sys.argv[1], 'rb').read()), 'video/mp4', VideoLimits())\n"
         "print(psutil.Process().children()[0].pid, flush=True)\n"
         "os.kill(os.getpid(), 9)\n"
     )

@@ -8,11 +8,11 @@ import pytest
 from tests.scoring.mimic.oracle import apart, by_gradients, scored, towards
 from tests.scoring.mimic.zoo import ZOO, Specimen, language_model, linear_head, pair
 from winnow.schemas.errors import ScoreError
+from winnow.scoring.mimic.determinism import deterministic
 from winnow.scoring.mimic.exact import TOLERANCE, MimicScorer
 from winnow.scoring.mimic.gradients import gradient_slopes
-from winnow.scoring.mimic.memory import Portions
+from winnow.scoring.mimic.memory import BatchPortions
 from winnow.scoring.mimic.models import BatchModel, Placement, Precision, SampleModel
-from winnow.scoring.mimic.pinned import pinned
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
 
@@ -72,9 +72,13 @@ def gradient_of(of: Specimen, sample: int) -> dict[str, Any]:
 def test_mapped_gradients_say_the_same_the_long_way(name: str) -> None:
     of = ZOO[name]()
     place = Placement(precision="float64")
-    with pinned():
+    with deterministic():
         slopes = gradient_slopes(
-            of.model, place.weights(of.at), place.weights(towards(of).unit), place.batch(of.batch), Portions(1 << 14)
+            of.model,
+            place.weights(of.at),
+            place.weights(towards(of).unit),
+            place.batch(of.batch),
+            BatchPortions(1 << 14),
         )
     assert apart(-slopes.numpy(), by_gradients(of)[1]) <= 1e-10
 

@@ -8,7 +8,7 @@ from tests.scoring.mimic.oracle import towards
 from tests.scoring.mimic.zoo import pair
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.mimic.exact import MimicScorer, MimicSettings
-from winnow.scoring.mimic.memory import Portions, is_out_of_memory, sample_bytes
+from winnow.scoring.mimic.memory import BatchPortions, is_out_of_memory, sample_bytes
 from winnow.scoring.mimic.models import BatchModel
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
@@ -33,7 +33,7 @@ def test_views_and_what_is_written_in_place_take_nothing() -> None:
 @pytest.mark.parametrize(("max_bytes", "sizes"), [(1, [1] * 5), (8000, [2, 2, 1]), (12_000, [3, 2]), (1 << 20, [5])])
 def test_portions_keep_to_the_budget(max_bytes: int, sizes: list[int]) -> None:
     batch = (torch.ones(5, 1000),)
-    parts = Portions(max_bytes).run(batch, lambda part: part[0].sum(1), lambda part: part[0] * 2)
+    parts = BatchPortions(max_bytes).run(batch, lambda part: part[0].sum(1), lambda part: part[0] * 2)
     assert [len(part) for part in parts] == sizes
 
 
@@ -45,7 +45,7 @@ def test_what_any_batch_takes_is_not_counted_for_each_sample() -> None:
         held.append(torch.ones(10_000))  # as a copy of weights
         return part[0] * 2
 
-    parts = Portions(52_000).run(batch, lambda part: part[0], measure)
+    parts = BatchPortions(52_000).run(batch, lambda part: part[0], measure)
     assert [len(part) for part in parts] == [3, 2]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from winnow.scoring.mimic.pinned import pinned
+from winnow.scoring.mimic.determinism import deterministic
 from winnow.scoring.mimic.rules import forward_rules
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
@@ -77,7 +77,7 @@ def test_a_rule_gives_the_plain_derivative(call: Callable[..., Any], given: tupl
             return call(*values)
 
     steps = tuple(torch.cos(one) for one in given)
-    with pinned():
+    with deterministic():
         expected, found = (torch.func.jvp(one, given, steps) for one in (call, ruled))
     for ours, theirs in zip(found, expected, strict=True):
         assert ours.shape == theirs.shape
@@ -97,7 +97,7 @@ def test_attention_inside_pytorchs_own_layer_is_found(need_weights: bool) -> Non
             return call(changed, given)
 
     values = weights, noise(2, 5, 8)
-    with pinned():
+    with deterministic():
         expected, found = (torch.func.jvp(one, values, values) for one in (call, ruled))
     torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
 
@@ -108,6 +108,6 @@ def test_what_does_not_move_is_left_alone() -> None:
 
 
 def test_what_linear_makes_of_a_vector_of_weights_is_pytorchs_own() -> None:
-    with pinned(), forward_rules():
+    with deterministic(), forward_rules():
         _, step = torch.func.jvp(lambda w: functional.linear(noise(2, 4), w), (noise(4),), (noise(4),))
     torch.testing.assert_close(step, noise(2, 4) @ noise(4))

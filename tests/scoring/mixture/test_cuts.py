@@ -11,7 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.property_sizes import scaled
-from winnow.scoring.mixture.cuts import NOTHING, ROOM, Cut, CutSearch, Part, Seen, find_cuts, ordered_key, value_of_key
+from winnow.scoring.mixture.cuts import (
+    NOTHING,
+    ROOM,
+    Cut,
+    CutSearch,
+    Part,
+    SeenRows,
+    find_cuts,
+    ordered_key,
+    value_of_key,
+)
 
 ROOMS = (1, 2, 5, 64, ROOM)  # from one bit a pass to all rows at once
 
@@ -279,11 +289,11 @@ def test_readers_that_each_see_some_rows_find_the_same_cuts(
     groups, asked = (np.array(column, np.int64) for column in zip(*wanted, strict=True))
     search = CutSearch(groups, asked, rooms[0])
     while not search.done:
-        shares = [Seen(replace(search.openings, room=rooms[1])) for _ in range(readers)]
+        shares = [SeenRows(replace(search.openings, room=rooms[1])) for _ in range(readers)]
         for number, seen in enumerate(shares):
             seen.add(_part(rows[number::readers]))
         random.shuffle(shares)
-        whole = Seen(search.openings)
+        whole = SeenRows(search.openings)
         for seen in shares:
             whole.absorb(seen)
         search.narrow(whole)

@@ -14,7 +14,7 @@ from winnow.scoring.probe.grid import Run, Schedule, Shape
 from winnow.scoring.probe.model import logits
 from winnow.scoring.probe.streams import Stream
 from winnow.scoring.probe.training import (
-    Measured,
+    RunResult,
     Training,
     checkpoint_bytes,
     deterministic,
@@ -135,8 +135,8 @@ def test_the_rate_rises_to_its_highest_and_falls_to_its_final_share() -> None:
 
 
 def test_the_table_reads_back_without_runs_that_diverged() -> None:
-    def measured(name: str, seed: int, losses: dict[str, float]) -> Measured:
-        return Measured(1, name, 3120, 4000, 9984, seed, {"a, b": 0.75, "c": 0.25}, losses, {}, "2", "cpu", 1)
+    def measured(name: str, seed: int, losses: dict[str, float]) -> RunResult:
+        return RunResult(1, name, 3120, 4000, 9984, seed, {"a, b": 0.75, "c": 0.25}, losses, {}, "2", "cpu", 1)
 
     text = runs_csv([measured("one", 0, {"a, b": 2.5, "c": 1 / 3}), measured("two", 1, {"c": 2.0})])
     table = runs_from_csv(text)

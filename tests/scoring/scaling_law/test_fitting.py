@@ -11,7 +11,7 @@ from winnow.schemas.errors import SourceError
 from winnow.schemas.law import law_from_json, law_to_json
 from winnow.scoring.scaling_law.fitting import LEAST_DELTA, FitConfig, LawFit, fit_law
 from winnow.scoring.scaling_law.law_of_fit import law_of
-from winnow.scoring.scaling_law.mixing import Question, family_ratios
+from winnow.scoring.scaling_law.mixing import RatioObjective, family_ratios
 from winnow.scoring.scaling_law.predicting import losses
 from winnow.scoring.scaling_law.runs import runs_from_columns
 
@@ -232,7 +232,7 @@ def test_intervals_hold_gamma_and_the_ratios_as_often_as_they_say() -> None:
     for draw in range(100):
         fit: LawFit = fit_law(runs(truths, 0.005, draw, ps=(0.1, 0.4, 1.0)), FitConfig(resamples=160))
         law = law_of(fit)
-        ratios = family_ratios(law, Question("uniform", 8e8, 2e10))
+        ratios = family_ratios(law, RatioObjective("uniform", 8e8, 2e10))
         for place, family in enumerate(law.families):
             gamma = truths[family.family].gamma
             held_gamma[family.family] += family.gamma.low <= gamma <= family.gamma.high

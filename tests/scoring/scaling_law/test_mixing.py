@@ -8,7 +8,7 @@ import pytest
 from tests.scoring.laws import GAMMAS, family, law
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.law import Estimate
-from winnow.scoring.scaling_law.mixing import Question, family_ratios, sensitivity, with_fallback
+from winnow.scoring.scaling_law.mixing import RatioObjective, family_ratios, sensitivity, with_fallback
 from winnow.scoring.scaling_law.predicting import distances, losses
 from winnow.scoring.scaling_law.ratios import objective, optimal_shares
 
@@ -18,7 +18,7 @@ EXPONENTS = np.array(list(GAMMAS.values()))
 def test_normalised_ratios_are_the_same_at_any_size_and_in_both_modes() -> None:
     wanted = optimal_shares(np.ones(3), EXPONENTS)
     for mode, n, d in (("full", None, None), ("full", 5e8, 2e10), ("gamma", None, None), ("gamma", 7e8, 1e10)):
-        found = family_ratios(law(mode), Question("normalised", n, d))  # type: ignore[arg-type]
+        found = family_ratios(law(mode), RatioObjective("normalised", n, d))  # type: ignore[arg-type]
         assert found.shares == pytest.approx(wanted, rel=1e-12)
         assert found.warnings == ()
         assert all(low <= share <= high for low, share, high in zip(found.low, found.shares, found.high, strict=True))
@@ -37,7 +37,7 @@ def test_the_gains_interval_knows_that_the_best_shares_were_chosen_by_the_fit() 
                 zip(found.tolist(), np.stack([draws, 0 * draws], axis=2).transpose(1, 0, 2).tolist(), strict=True)
             )
         )
-        answer = family_ratios(replace(bare, families=families), Question())
+        answer = family_ratios(replace(bare, families=families), RatioObjective())
         shares = np.array(answer.shares)
         gain = float(objective(one, 0.1 * one, one / 6) - objective(one, 0.1 * one, shares))
         held += answer.gain_low <= gain <= answer.gain_high
@@ -47,15 +47,15 @@ def test_the_gains_interval_knows_that_the_best_shares_were_chosen_by_the_fit() 
 
 
 def test_uniform_weights_count_losses_themselves() -> None:
-    found = family_ratios(law(), Question("uniform", 5e8, 2e10))
+    found = family_ratios(law(), RatioObjective("uniform", 5e8, 2e10))
     scale = losses(law(), 5e8, 2e10, np.ones(3))
     assert found.shares == pytest.approx(optimal_shares(scale, EXPONENTS), rel=1e-12)
     assert sum(losses(law(), 5e8, 2e10, np.array(found.shares))) == pytest.approx(found.objective)
 
 
 def test_a_heavier_family_gets_more() -> None:
-    plain = family_ratios(law(), Question({"germanic": 1, "indic": 1, "slavic": 1}, 5e8, 2e10))
-    heavy = family_ratios(law(), Question({"germanic": 4, "indic": 1, "slavic": 1}, 5e8, 2e10))
+    plain = family_ratios(law(), RatioObjective({"germanic": 1, "indic": 1, "slavic": 1}, 5e8, 2e10))
+    heavy = family_ratios(law(), RatioObjective({"germanic": 4, "indic": 1, "slavic": 1}, 5e8, 2e10))
     assert heavy.shares[0] > plain.shares[0]
     assert heavy.shares[1] < plain.shares[1]
 
@@ -71,13 +71,13 @@ def test_questions_beyond_the_runs_are_warned_of_with_their_distance() -> None:
     assert distances(replace(law(), families=narrow), None, None, np.array([0.2, 0.3, 0.5])) == (
         "slavic: p 0.5 is 1.25 times the largest fitted value (0.4)",
     )
-    assert family_ratios(law(), Question("uniform", 5e9, 2e10)).warnings == found[:1]
+    assert family_ratios(law(), RatioObjective("uniform", 5e9, 2e10)).warnings == found[:1]
 
 
 def test_sensitivity_moves_one_exponent_at_a_time() -> None:
-    rows = sensitivity(law(), Question())
+    rows = sensitivity(law(), RatioObjective())
     assert [row.family for row in rows] == [name for name in GAMMAS for _ in range(2)]
-    own = family_ratios(law(), Question()).shares
+    own = family_ratios(law(), RatioObjective()).shares
     for place, (low, high) in enumerate(zip(rows[::2], rows[1::2], strict=True)):
         assert low.shares[place] < own[place] < high.shares[place]
         assert low.regret > 0
@@ -87,31 +87,31 @@ def test_sensitivity_moves_one_exponent_at_a_time() -> None:
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        (Question("uniform"), "N and D are required, as only ratios with normalised weights do not depend on"),
-        (Question("uniform", float("nan"), 1e9), "N nan: expected a count of 1 or more"),
-        (Question("uniform", 1e9, -1), "D -1: expected a count of 1 or more"),
-        (Question("equal", 1e9, 1e9), "weights 'equal': expected uniform or normalised, or numbers"),  # type: ignore[arg-type]
-        (Question({"indik": 1.0}, 1e9, 1e9), r"unknown family 'indik' \(did you mean 'indic'\?\)"),
-        (Question({"indic": 1.0}, 1e9, 1e9), "no weight for 'germanic', 'slavic'"),
-        (Question({"indic": 0.0}, 1e9, 1e9), "weight of indic is 0.0: expected a number above zero"),
-        (Question(caps={"indic": 0.5}), "no cap for 'germanic', 'slavic'"),
-        (Question(unique={"indic": 0.5}), "no number of tokens for 'germanic', 'slavic'"),
+        (RatioObjective("uniform"), "N and D are required, as only ratios with normalised weights do not depend on"),
+        (RatioObjective("uniform", float("nan"), 1e9), "N nan: expected a count of 1 or more"),
+        (RatioObjective("uniform", 1e9, -1), "D -1: expected a count of 1 or more"),
+        (RatioObjective("equal", 1e9, 1e9), "weights 'equal': expected uniform or normalised, or numbers"),  # type: ignore[arg-type]
+        (RatioObjective({"indik": 1.0}, 1e9, 1e9), r"unknown family 'indik' \(did you mean 'indic'\?\)"),
+        (RatioObjective({"indic": 1.0}, 1e9, 1e9), "no weight for 'germanic', 'slavic'"),
+        (RatioObjective({"indic": 0.0}, 1e9, 1e9), "weight of indic is 0.0: expected a number above zero"),
+        (RatioObjective(caps={"indic": 0.5}), "no cap for 'germanic', 'slavic'"),
+        (RatioObjective(unique={"indic": 0.5}), "no number of tokens for 'germanic', 'slavic'"),
     ],
 )
-def test_a_question_that_does_not_fit_is_refused(question: Question, message: str) -> None:
+def test_a_question_that_does_not_fit_is_refused(question: RatioObjective, message: str) -> None:
     with pytest.raises(WinnowError, match=message):
         family_ratios(law(), question)
 
 
 def test_a_law_of_gamma_alone_knows_losses_only_where_it_was_fitted() -> None:
-    assert family_ratios(law("gamma"), Question("uniform", 1e8, 1e9)).shares
+    assert family_ratios(law("gamma"), RatioObjective("uniform", 1e8, 1e9)).shares
     with pytest.raises(WinnowError, match="has only gamma, and no loss at N 2e\\+08 D 1e\\+09"):
-        family_ratios(law("gamma"), Question("uniform", 2e8, 1e9))
+        family_ratios(law("gamma"), RatioObjective("uniform", 2e8, 1e9))
 
 
 def test_a_law_without_draws_says_that_its_ratios_have_no_interval() -> None:
     bare = replace(law(), families=tuple(replace(family, draws=()) for family in law().families))
-    found = family_ratios(bare, Question())
+    found = family_ratios(bare, RatioObjective())
     assert found.low == found.shares == found.high
     assert found.warnings == ("the law keeps no bootstrap draws: the ratios have no interval",)
 

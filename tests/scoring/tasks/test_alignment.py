@@ -15,7 +15,7 @@ from winnow.scoring.protocol import NO_INPUT, OK, TOO_LONG
 from winnow.scoring.tasks import find_task
 from winnow.scoring.tasks.alignment import TASK, Alignment, AlignmentConfig
 from winnow.scoring.torch_models import conse
-from winnow.scoring.torch_models.running import Running
+from winnow.scoring.torch_models.runtime import TorchRuntime
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
 
@@ -90,8 +90,8 @@ def state(weights: Path) -> Any:
     return package.load_file(weights)
 
 
-@pytest.mark.parametrize("running", [Running(), Running(memory_bytes=1)])
-def test_a_value_does_not_depend_on_what_else_is_measured(weights: Path, running: Running) -> None:
+@pytest.mark.parametrize("running", [TorchRuntime(), TorchRuntime(memory_bytes=1)])
+def test_a_value_does_not_depend_on_what_else_is_measured(weights: Path, running: TorchRuntime) -> None:
     task = loaded(weights, running=running)
     nine = some(task, 9)
     alone = [task.values(task.chosen(nine, np.array([place])))[0] for place in range(9)]
@@ -118,7 +118,7 @@ def test_an_encoder_that_makes_zeros_or_no_numbers_has_no_cosine(weights: Path) 
 
 
 def test_half_as_many_at_a_time_where_memory_ends(tmp_path: Path) -> None:
-    config = {"encoders": f"{__name__}:hungry_pair", "running": Running(memory_bytes=1 << 30)}
+    config = {"encoders": f"{__name__}:hungry_pair", "running": TorchRuntime(memory_bytes=1 << 30)}
     weights = saved(tmp_path / "pair.safetensors", hungry_pair().state_dict())
     task = loaded(weights, **config)
     assert np.isfinite(task.values(some(task, 7))).all()

@@ -14,7 +14,7 @@ from winnow.scoring.protocol import NO_INPUT, NO_LABEL, OK, UNKNOWN_LABEL, Task,
 from winnow.scoring.tasks import find_task
 from winnow.scoring.tasks.image_classifier import TASK, ImageClassifier, ImageClassifierConfig
 from winnow.scoring.torch_models.blocks import Size
-from winnow.scoring.torch_models.running import Running
+from winnow.scoring.torch_models.runtime import TorchRuntime
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
 
@@ -133,7 +133,7 @@ def test_the_loss_is_the_cross_entropy_of_the_label(architecture: str) -> None:
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("globs", [("*",), ("*weight",)])
 def test_the_score_is_the_slope_towards_the_reference(architecture: str, globs: tuple[str, ...]) -> None:
-    task = loaded(replace(CONFIG, architecture=architecture, running=Running(compute="float64")))
+    task = loaded(replace(CONFIG, architecture=architecture, running=TorchRuntime(compute="float64")))
     at = task.initial(0)
     reference = moved(at, 0.1)
     names = [name for name in task.network.trained if globs == ("*",) or name.endswith("weight")]
@@ -165,7 +165,7 @@ def test_less_precision_is_near() -> None:
     at = loaded().initial(0)
     exact, rough = (
         task.scorer(at, moved(at, 0.1), ("*",))(six(task)).score
-        for task in (loaded(), loaded(replace(CONFIG, running=Running(compute="bfloat16"))))
+        for task in (loaded(), loaded(replace(CONFIG, running=TorchRuntime(compute="bfloat16"))))
     )
     assert not np.array_equal(exact, rough)
     np.testing.assert_allclose(exact, rough, atol=0.05 * np.abs(exact).max())
@@ -185,7 +185,9 @@ def test_a_module_without_a_forward_derivative_is_scored_by_differences() -> Non
     task = loaded(replace(CONFIG, architecture=f"{SAMPLES}:without_forward_mode"))
     at = task.initial(0)
     reference = moved(at, 0.1)
-    exact = loaded(replace(CONFIG, architecture=f"{SAMPLES}:without_forward_mode", running=Running(compute="float64")))
+    exact = loaded(
+        replace(CONFIG, architecture=f"{SAMPLES}:without_forward_mode", running=TorchRuntime(compute="float64"))
+    )
     wide = [{name: value.astype(np.float64) for name, value in one.items()} for one in (at, reference)]
     expected = by_differences(exact, wide[0], wide[1], list(at), six(task))
     np.testing.assert_allclose(task.scorer(at, reference, ("*",))(six(task)).score, expected, rtol=1e-4)
@@ -272,7 +274,7 @@ def test_what_cannot_be_built_is_one_line(change: dict[str, Any], message: str) 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has the device")
 def test_a_device_that_is_not_there_is_one_line() -> None:
     with pytest.raises(ScoreError, match="`device: cuda`, and PyTorch finds none here"):
-        loaded(replace(CONFIG, running=Running(device="cuda")))
+        loaded(replace(CONFIG, running=TorchRuntime(device="cuda")))
 
 
 def test_what_values_depend_on_names_packages_and_the_users_file() -> None:

@@ -16,7 +16,7 @@ from winnow.scoring.protocol import NO_INPUT, OK, TOO_LONG, UNREADABLE, Training
 from winnow.scoring.tasks import find_task
 from winnow.scoring.tasks.language_model import TASK, LanguageModel, LanguageModelConfig
 from winnow.scoring.torch_models.blocks import Size
-from winnow.scoring.torch_models.running import Running
+from winnow.scoring.torch_models.runtime import TorchRuntime
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
 
@@ -117,7 +117,7 @@ def test_a_row_is_worth_the_same_whatever_stands_beside_it(architecture: str) ->
 
 @pytest.mark.parametrize("architecture", ["decoder", f"{SAMPLES}:user_language_model"])
 def test_the_score_is_the_slope_towards_the_reference(architecture: str) -> None:
-    task = loaded(replace(CONFIG, architecture=architecture, running=Running(compute="float64")))
+    task = loaded(replace(CONFIG, architecture=architecture, running=TorchRuntime(compute="float64")))
     at = task.initial(0)
     reference = moved(at)
     examples = task.encode(rows(TEXTS)).examples
@@ -159,7 +159,7 @@ def test_less_precision_is_near(cosine: bool) -> None:
     at = loaded().initial(0)
     found = []
     for compute in ("float32", "bfloat16"):
-        task = loaded(replace(CONFIG, running=Running(compute=compute)))
+        task = loaded(replace(CONFIG, running=TorchRuntime(compute=compute)))
         found.append(task.scorer(at, moved(at), ("*",), cosine=cosine)(task.encode(rows(TEXTS)).examples).score)
     assert found[0].tolist() != found[1].tolist()
     np.testing.assert_allclose(found[0], found[1], atol=0.05 * np.abs(found[0]).max())

@@ -15,7 +15,7 @@ from winnow.scoring.protocol import NO_INPUT, OK, TOO_LONG, TrainingSettings, We
 from winnow.scoring.tasks import find_task
 from winnow.scoring.tasks.pairs import TASK, Pairs, PairsConfig
 from winnow.scoring.torch_models.blocks import Size
-from winnow.scoring.torch_models.running import Running
+from winnow.scoring.torch_models.runtime import TorchRuntime
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
 
@@ -112,7 +112,7 @@ def test_the_loss_is_the_mean_of_both_ways_over_the_declared_batch(architecture:
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_a_row_is_contrasted_with_companions_of_another_picture_and_caption(architecture: str) -> None:
-    task = loaded(replace(CONFIG, architecture=architecture, running=Running(compute="float64")))
+    task = loaded(replace(CONFIG, architecture=architecture, running=TorchRuntime(compute="float64")))
     at = task.initial(0)
     nine = task.encode(rows([noise(seed) for seed in (*range(7), 1, 8)], [*"abcdefg", "x", "c"])).examples
     among = task.among(task.companions(task.chosen(nine, np.arange(4))))
@@ -157,7 +157,7 @@ def test_without_another_companion_there_is_no_loss(count: int) -> None:
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("globs", [("*",), ("image.*",), ("logit_scale", "text*")])
 def test_the_score_is_the_slope_towards_the_reference(architecture: str, globs: tuple[str, ...]) -> None:
-    task = loaded(replace(CONFIG, architecture=architecture, running=Running(compute="float64")))
+    task = loaded(replace(CONFIG, architecture=architecture, running=TorchRuntime(compute="float64")))
     task = task.among(task.companions(some(task, 4)))
     at = task.initial(0)
     reference = moved(at)
@@ -177,7 +177,7 @@ def test_how_much_is_embedded_at_once_does_not_matter() -> None:
     at = loaded().initial(0)
     whole, cut = (
         (lambda task: task.scorer(at, moved(at), ("*",))(some(task, 4)).score)(loaded(replace(CONFIG, running=running)))
-        for running in (Running(), Running(memory_bytes=64))
+        for running in (TorchRuntime(), TorchRuntime(memory_bytes=64))
     )
     np.testing.assert_allclose(whole, cut, rtol=1e-5, atol=1e-6)
 
@@ -249,7 +249,7 @@ def test_so_does_a_pair_whose_embedding_points_nowhere(nowhere: float) -> None:
 
 def test_a_batch_whose_similarities_alone_are_too_large_is_refused_before_any_row_is_read() -> None:
     with pytest.raises(ScoreError, match=r"`batch`: .* 1,024 pairs take 4,194,304 bytes, .* `memory_bytes`: 4,194,303"):
-        loaded(replace(CONFIG, batch=1024, running=Running(memory_bytes=(1 << 22) - 1)))
+        loaded(replace(CONFIG, batch=1024, running=TorchRuntime(memory_bytes=(1 << 22) - 1)))
 
 
 @pytest.mark.parametrize("cosine", [False, True])

@@ -17,7 +17,7 @@ from winnow.scoring.tasks.linear_head import TASK, LinearHead, LinearHeadConfig
 from winnow.scoring.torch_models import conse, efficientnet, frozen, minilm
 from winnow.scoring.torch_models.examples import Ragged
 from winnow.scoring.torch_models.files import read_checkpoint, read_safetensors
-from winnow.scoring.torch_models.running import Running
+from winnow.scoring.torch_models.runtime import TorchRuntime
 from winnow.scoring.torch_models.tokens import tokenizer_of
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
@@ -192,8 +192,8 @@ def test_features_that_are_no_numbers_are_no_examples(images: Task) -> None:
 
 
 @fetched
-@pytest.mark.parametrize("running", [Running(), Running(memory_bytes=1)])
-def test_a_rows_features_do_not_depend_on_the_batch(running: Running) -> None:
+@pytest.mark.parametrize("running", [TorchRuntime(), TorchRuntime(memory_bytes=1)])
+def test_a_rows_features_do_not_depend_on_the_batch(running: TorchRuntime) -> None:
     lengths = ["Short.", "word " * 40, KITCHEN[0], "word " * 250, KITCHEN[1]]
     pictures = [noise(seed, 64) for seed in range(3)]
     for config, reads, given in ((TEXTS, "text", lengths), (IMAGES, "image", pictures)):

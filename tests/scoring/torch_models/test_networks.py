@@ -15,11 +15,11 @@ from tests.scoring.torch_models.samples import NoFiles, noise, squares
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.tasks.image_classifier import TASK, ImageClassifier, ImageClassifierConfig
 from winnow.scoring.torch_models.identity import function_identity
-from winnow.scoring.torch_models.running import Running
+from winnow.scoring.torch_models.runtime import TorchRuntime
 
 SAMPLES = "tests.scoring.torch_models.samples"
 CONFIG = ImageClassifierConfig(
-    label="label", labels=("cat", "dog"), size=16, architecture=f"{SAMPLES}:drawn", running=Running()
+    label="label", labels=("cat", "dog"), size=16, architecture=f"{SAMPLES}:drawn", running=TorchRuntime()
 )
 
 

@@ -14,7 +14,7 @@ from winnow.scoring.linear.schedule import epoch_order
 from winnow.scoring.protocol import Checkpoint, Method, TrainingSettings, Weights
 from winnow.scoring.tasks.image_classifier import TASK, ImageClassifier, ImageClassifierConfig
 from winnow.scoring.torch_models.blocks import Size
-from winnow.scoring.torch_models.running import Running
+from winnow.scoring.torch_models.runtime import TorchRuntime
 from winnow.scoring.torch_models.training import BETAS, EPSILON
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
@@ -78,7 +78,7 @@ def test_methods_and_seeds_give_different_weights() -> None:
 def test_a_step_is_adamw_along_the_weighed_gradient(method: Method) -> None:
     """By hand, in float64: the weights of samples, their gradients one by one, and the first step of AdamW."""
     settings = replace(SETTINGS, method=method, epochs=1, batch=10, temperature=0.1, parameters=("head.*",))
-    task = loaded(replace(CONFIG, running=Running(compute="float64")))
+    task = loaded(replace(CONFIG, running=TorchRuntime(compute="float64")))
     (found,) = task.train(ten(task), 10, settings, task.initial(9), None)
     at, reference = task.initial(5), task.initial(9)
     parameters = {name: torch.from_numpy(value).requires_grad_() for name, value in at.items()}
@@ -125,7 +125,7 @@ def test_a_module_without_a_forward_derivative_is_trained_by_its_gradients() -> 
 
 
 def test_less_precision_trains_weights_of_32_bits() -> None:
-    task = loaded(replace(CONFIG, running=Running(compute="bfloat16")))
+    task = loaded(replace(CONFIG, running=TorchRuntime(compute="bfloat16")))
     last = trained(replace(SETTINGS, method="mimic"), task=task)[-1]
     assert {value.dtype for value in last.weights.values()} == {np.dtype(np.float32)}
     assert not same(last.weights, trained(replace(SETTINGS, method="mimic"))[-1].weights)

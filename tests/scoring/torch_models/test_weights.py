@@ -12,7 +12,7 @@ from winnow.schemas.errors import ScoreError
 from winnow.scoring.tasks.image_classifier import TASK, ImageClassifier, ImageClassifierConfig
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.files import read_checkpoint
-from winnow.scoring.torch_models.running import Running
+from winnow.scoring.torch_models.runtime import TorchRuntime
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
 
@@ -91,7 +91,7 @@ def test_halves_are_widened_and_64_bits_are_for_a_model_of_64() -> None:
     weights = loaded().initial(0)
     loaded().check({name: value.astype(np.float16) for name, value in weights.items()}, "here")
     wide = {name: value.astype(np.float64) for name, value in weights.items()}
-    loaded(replace(CONFIG, running=Running(compute="float64"))).check(wide, "here")
+    loaded(replace(CONFIG, running=TorchRuntime(compute="float64"))).check(wide, "here")
     assert "is float64, expected float32" in refused(wide)
 
 

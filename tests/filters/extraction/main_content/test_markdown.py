@@ -12,13 +12,13 @@ from tests.property_sizes import scaled
 from winnow.filters.extraction.main_content.blocks import page_blocks
 from winnow.filters.extraction.main_content.facts import page_facts
 from winnow.filters.extraction.main_content.markdown import MarkdownPage, as_markdown
-from winnow.filters.extraction.main_content.writing import Written
+from winnow.filters.extraction.main_content.writing import MainText
 from winnow.filters.extraction.page import PageLimits
 
 URL = "https://example.org/a/b.html"
 
 
-def write(html: str, *, links: bool = False) -> Written:
+def write(html: str, *, links: bool = False) -> MainText:
     """All blocks of a page."""
     source = html.encode()
     blocks = page_blocks(source, URL)

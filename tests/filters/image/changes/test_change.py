@@ -10,7 +10,7 @@ from PIL import Image
 
 from winnow.filters.image.changes.change import (
     BYTES_PER_PIXEL,
-    Changed,
+    ChangedPicture,
     UnchangeableError,
     change,
     decoded_side,
@@ -38,7 +38,7 @@ def picture(height: int, width: int, kind: str = "PNG", orientation: int = 1) ->
     return held.getvalue()
 
 
-def changed(content: bytes, mime: str, changes: PictureChanges, faces: Sequence[Box] = ()) -> Changed:
+def changed(content: bytes, mime: str, changes: PictureChanges, faces: Sequence[Box] = ()) -> ChangedPicture:
     """The picture, decoded as an export does it."""
     try:
         decoded = decode(content, mime, LIMITS, decoded_side(content, mime, changes)) if changes.encodes else None
@@ -47,7 +47,7 @@ def changed(content: bytes, mime: str, changes: PictureChanges, faces: Sequence[
     return change(content, mime, changes, LIMITS, decoded, faces)
 
 
-def opened(changed: Changed) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def opened(changed: ChangedPicture) -> np.ndarray[Any, np.dtype[np.uint8]]:
     with Image.open(io.BytesIO(changed.content)) as found:
         assert (found.width, found.height) == (changed.width, changed.height)
         assert Image.MIME[found.format or ""] == changed.mime
@@ -106,7 +106,7 @@ def test_small_pictures_grow_unless_only_bigger_ones_are_resized() -> None:
 
 def test_without_changes_the_bytes_are_the_files_own() -> None:
     content = picture(20, 30, "JPEG", 6)
-    assert changed(content, "image/jpeg", PictureChanges()) == Changed(content, "image/jpeg", 30, 20)
+    assert changed(content, "image/jpeg", PictureChanges()) == ChangedPicture(content, "image/jpeg", 30, 20)
 
 
 def test_only_the_faces_are_blurred_and_little_remains_of_them() -> None:

@@ -14,7 +14,7 @@ from PIL.PngImagePlugin import PngInfo
 from tests.property_sizes import scaled
 from winnow.filters.image.changes.exif import kept_exif
 from winnow.filters.image.changes.stripping import UnstrippedError, strip
-from winnow.filters.image.decode.containers import HeldBytes
+from winnow.filters.image.decode.containers import InMemoryBytes
 from winnow.filters.image.decode.orientation import orientation_of
 
 SECRET = b"52.5200 N 13.4050 E"
@@ -115,7 +115,7 @@ def test_what_is_to_be_kept_stays_and_nothing_else(name: str) -> None:
     with Image.open(io.BytesIO(found)) as picture:
         assert dict(picture.getexif()) == {0x0112: 6}
         assert picture.info["icc_profile"] == ICC
-    assert orientation_of(HeldBytes(found), mime) == 6
+    assert orientation_of(InMemoryBytes(found), mime) == 6
     assert SECRET not in found
     assert b"Ada" not in found
     found = strip(content, mime, frozenset(("copyright",)))
@@ -164,7 +164,7 @@ def test_an_orientation_is_kept_as_the_decoder_reads_it_whatever_numbers_are_ann
         entries(turned, (0x0112, 3, 1, b"\3")),
     ):
         whole = b"\xff\xd8" + struct.pack(">BBH", 0xFF, 0xE1, len(data) + 8) + b"Exif\0\0" + data
-        assert orientation_of(HeldBytes(whole), "image/jpeg") == 6
+        assert orientation_of(InMemoryBytes(whole), "image/jpeg") == 6
         assert kept_exif(data, orientation=True, copyright_=True) == kept_exif(
             entries(turned), orientation=True, copyright_=False
         )

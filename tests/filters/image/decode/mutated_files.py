@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image
 
 from winnow.filters.image.decode.containers import (
-    HeldBytes,
+    InMemoryBytes,
     Part,
     UnreadableError,
     Walk,
@@ -175,7 +175,7 @@ def _lie_of_lengths(content: bytearray, mime: str, random: Random) -> None:
 
 def _length_fields(content: bytes, mime: str) -> list[tuple[int, str]]:
     """Where the lengths of parts are."""
-    walk = Walk(HeldBytes(content))
+    walk = Walk(InMemoryBytes(content))
     if mime == "image/tiff":
         return [(at, "<I") for at in range(4, min(len(content), 400), 4)]
     if mime == "image/gif":
@@ -208,7 +208,7 @@ def _nested_boxes(walk: Walk) -> list[Part]:
 
 def _mend_checksums(content: bytearray) -> None:
     with suppress(UnreadableError):
-        for kind, start, size in list(png_chunks(Walk(HeldBytes(bytes(content))))):
+        for kind, start, size in list(png_chunks(Walk(InMemoryBytes(bytes(content))))):
             end = start + size
             if end + 4 <= len(content):
                 content[end : end + 4] = struct.pack(">I", zlib.crc32(kind + content[start:end]))

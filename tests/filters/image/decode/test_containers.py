@@ -8,7 +8,7 @@ import pytest
 from winnow.filters.image.decode.containers import (
     MOST_LOOKS,
     CutError,
-    HeldBytes,
+    InMemoryBytes,
     Part,
     UnreadableError,
     Walk,
@@ -31,7 +31,7 @@ CONTENT = b"0123456789"
 
 
 def walk(content: bytes, looks: int = MOST_LOOKS) -> Walk:
-    return Walk(HeldBytes(content), looks)
+    return Walk(InMemoryBytes(content), looks)
 
 
 @pytest.mark.parametrize(
@@ -91,14 +91,14 @@ def test_a_file_may_end_with_the_marker_of_its_scan() -> None:
 @pytest.mark.parametrize("cut", [2, 3, 5, 7])
 def test_a_cut_header_of_a_segment_ends_both_walks(cut: int) -> None:
     content = jpeg((0xE0, b"abc"))[:2] + b"\xff\xe0\x00\x05"[: cut - 2]
-    for image in (HeldBytes(content), with_segments(content)):
+    for image in (InMemoryBytes(content), with_segments(content)):
         with pytest.raises(UnreadableError):
             list(jpeg_segments(Walk(image)))
 
 
 def test_no_more_segments_are_looked_at_than_a_walk_may() -> None:
     content = jpeg(*[(0xE1, b"")] * 100)
-    for image in (HeldBytes(content), with_segments(content)):
+    for image in (InMemoryBytes(content), with_segments(content)):
         left = Walk(image)
         assert len(list(jpeg_segments(left))) == 100
         looks = MOST_LOOKS - left.left

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from winnow.filters.image.decode.containers import HeldBytes
+from winnow.filters.image.decode.containers import InMemoryBytes
 from winnow.filters.image.decode.frames import MOST_BLOCKS, image_frames
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
@@ -30,7 +30,7 @@ def written(name: str, frames: int, **options: Any) -> bytes:
 
 
 def frames_of(raw: bytes, mime: str) -> int | None:
-    return image_frames(HeldBytes(raw), mime)
+    return image_frames(InMemoryBytes(raw), mime)
 
 
 @pytest.mark.parametrize("frames", [2, 7])
@@ -75,7 +75,7 @@ def test_a_file_cut_anywhere_has_no_more_frames_or_an_unknown_number(mime: str) 
 def test_a_file_made_to_be_walked_for_ever_is_left(mime: str, raw: bytes) -> None:
     looks = 0
 
-    class Counted(HeldBytes):
+    class Counted(InMemoryBytes):
         def at(self, offset: int, count: int) -> bytes:
             nonlocal looks
             looks += 1

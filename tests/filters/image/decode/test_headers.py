@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.property_sizes import scaled
 from winnow.filters.image.decode.containers import (
     MOST_LOOKS,
-    HeldBytes,
+    InMemoryBytes,
     Part,
     UnreadableError,
     Walk,
@@ -52,7 +52,7 @@ def written(kind: str, width: int = 37, height: int = 91) -> bytes:
 
 def size_of(raw: bytes) -> ImageSize | None:
     """What ingest would write."""
-    return image_size(HeldBytes(raw), sniff(raw, None, None).mime)
+    return image_size(InMemoryBytes(raw), sniff(raw, None, None).mime)
 
 
 @pytest.mark.parametrize("kind", WRITTEN)
@@ -73,7 +73,7 @@ def test_a_bitmap_from_the_top_and_an_icon_of_two_sizes() -> None:
 @pytest.mark.parametrize("kind", WRITTEN)
 def test_a_file_cut_anywhere_has_its_size_or_none(kind: str) -> None:
     raw = written(kind)
-    sizes = {image_size(HeldBytes(raw[:cut]), sniff(raw, None, None).mime) for cut in range(len(raw))}
+    sizes = {image_size(InMemoryBytes(raw[:cut]), sniff(raw, None, None).mime) for cut in range(len(raw))}
     assert sizes <= {ImageSize(37, 91), None}
 
 
@@ -147,7 +147,7 @@ def test_no_size_is_claimed_that_no_image_can_have() -> None:
 def test_segments_that_were_walked_once_are_those_of_the_file_and_cost_as_many_looks(segments: int, end: bytes) -> None:
     content = b"\xff\xd8\xff\xff\x01" + b"\xff\xe1\0\4ab" * segments + end
 
-    def walked(image: HeldBytes) -> tuple[list[Part], bool]:
+    def walked(image: InMemoryBytes) -> tuple[list[Part], bool]:
         walk, found = Walk(image), list[Part]()
         try:
             for part in jpeg_segments(walk):
@@ -158,4 +158,4 @@ def test_segments_that_were_walked_once_are_those_of_the_file_and_cost_as_many_l
             return found, True
         return found, False
 
-    assert walked(with_segments(content)) == walked(HeldBytes(content))
+    assert walked(with_segments(content)) == walked(InMemoryBytes(content))

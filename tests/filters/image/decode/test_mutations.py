@@ -16,7 +16,7 @@ from PIL import Image
 from tests.filters.image.decode.mutated_files import CHANGES, HEIGHT, VARIANTS, WIDTH, Mutated, mutated, whole
 from tests.property_sizes import THOROUGH
 from winnow.filters.image.decode.claims import frames_within, is_cut
-from winnow.filters.image.decode.containers import HeldBytes
+from winnow.filters.image.decode.containers import InMemoryBytes
 from winnow.filters.image.decode.frames import image_frames
 from winnow.filters.image.decode.headers import image_size
 from winnow.filters.image.decode.stills import (
@@ -56,7 +56,7 @@ def _check(file: Mutated, result: Still | UndecodableError) -> None:
         assert result.reason in REASONS, (file, result)  # never `crashed`
         return
     assert file.change != "cut", file
-    claimed = image_size(HeldBytes(file.content), file.mime)
+    claimed = image_size(InMemoryBytes(file.content), file.mime)
     assert claimed is not None
     assert sorted((result.height, result.width)) == sorted((claimed.height, claimed.width)), file
     assert result.pixels.shape == (result.height, result.width, 3)
@@ -132,8 +132,8 @@ def test_frames_beyond_the_limit_are_refused_where_there_are_too_many_to_count_a
         (gif[:-1] + frame * 30_000, "image/gif"),
         (tiffs, "image/tiff"),
     ):
-        assert image_frames(HeldBytes(content), mime) is None
-        assert not frames_within(HeldBytes(content), mime, 10_000)
+        assert image_frames(InMemoryBytes(content), mime) is None
+        assert not frames_within(InMemoryBytes(content), mime, 10_000)
     assert refusal(gif[:-1] + frame * 30_000, "image/gif", DecodeLimits()) == TOO_MANY_FRAMES
     comment = b"!\xfe" + b"\1x" * 6 + b"\0"  # so many blocks that ingest counts no frames
     assert refusal(gif[:-1] + (comment + frame) * 11_000, "image/gif", DecodeLimits()) == TOO_MANY_FRAMES
@@ -143,8 +143,8 @@ def test_a_tiff_whose_later_page_lacks_the_end_of_a_tag_is_cut() -> None:
     first = struct.pack("<HHHIII", 1, 256, 4, 1, 8, 26)  # one page of one tag, then where the next page is
     second = struct.pack("<HHHIII", 1, 270, 2, 20, 44, 0)  # its description is behind everything
     whole_file = b"II*\0" + struct.pack("<I", 8) + first + second + b"x" * 19 + b"\0"
-    assert not is_cut(HeldBytes(whole_file), "image/tiff")
-    assert is_cut(HeldBytes(whole_file[:-1]), "image/tiff")
+    assert not is_cut(InMemoryBytes(whole_file), "image/tiff")
+    assert is_cut(InMemoryBytes(whole_file[:-1]), "image/tiff")
 
 
 def test_our_limit_of_pixels_holds_and_not_the_librarys(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +178,7 @@ def test_a_jpeg_of_many_scans_is_refused() -> None:
     first = sequential.index(b"\xff\xda")
     repeated = sequential[:-2] + sequential[first:-2] * 200 + b"\xff\xd9"
     assert refusal(repeated, "image/jpeg") == DAMAGED
-    assert decode(plain, "image/jpeg", LIMITS).width == image_size(HeldBytes(plain), "image/jpeg").width  # type: ignore[union-attr]
+    assert decode(plain, "image/jpeg", LIMITS).width == image_size(InMemoryBytes(plain), "image/jpeg").width  # type: ignore[union-attr]
 
 
 def test_sides_of_a_hundred_thousand_pixels_are_refused_before_they_are_decoded() -> None:

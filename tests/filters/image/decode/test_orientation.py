@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from winnow.filters.image.decode.containers import HeldBytes
+from winnow.filters.image.decode.containers import InMemoryBytes
 from winnow.filters.image.decode.orientation import orientation_of, upright
 from winnow.filters.image.decode.stills import DecodeLimits, decode
 
@@ -43,7 +43,7 @@ def oracle(raw: bytes) -> tuple[int, NDArray[np.uint8]]:
 
 
 def said_of(raw: bytes, kind: str) -> int:
-    return orientation_of(HeldBytes(raw), kind.partition(";")[0])
+    return orientation_of(InMemoryBytes(raw), kind.partition(";")[0])
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))

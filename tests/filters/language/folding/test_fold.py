@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.filters.language.folding.restated import folded_text
 from tests.property_sizes import scaled
-from winnow.filters.language.folding import Folded, fold
+from winnow.filters.language.folding import FoldedTexts, fold
 from winnow.filters.language.words import texts_of
 
 PIECES = [
@@ -21,7 +21,7 @@ PIECES = [
 TEXTS = st.lists(st.one_of(st.sampled_from(PIECES), st.characters(exclude_categories=["Cs"])), max_size=40).map("".join)
 
 
-def folded(*texts: str, case: bool = True) -> Folded:
+def folded(*texts: str, case: bool = True) -> FoldedTexts:
     return fold(texts_of(pa.array(texts, pa.large_string())), case=case)
 
 
@@ -30,7 +30,7 @@ def strings(texts: list[str], *, case: bool = True) -> list[str]:
     return found
 
 
-def back(found: Folded, document: int, start: int, end: int) -> tuple[int, int]:
+def back(found: FoldedTexts, document: int, start: int, end: int) -> tuple[int, int]:
     (first,) = found.original(np.array([document]), np.array([start]))
     (last,) = found.original(np.array([document]), np.array([end]), end=True)
     return int(first), int(last)

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from winnow.filters.language.identification.codes import Coded, coded, written_in
+from winnow.filters.language.identification.codes import CodedLanguage, coded, written_in
 from winnow.filters.language.identification.scripts import EITHER, dominant_scripts, script_names
 from winnow.filters.language.thresholds.fineweb2 import fineweb2_languages
 from winnow.schemas.languages import Label, language, script_ranges
@@ -67,7 +67,7 @@ def test_a_language_in_a_script_that_it_is_written_in(label: Label, first: str, 
     ],
 )
 def test_a_language_that_is_not_written_so_is_none(label: Label, first: str, second: str | None, mismatch: str) -> None:
-    assert coded(label, first, second) == Coded("und", first, f"und_{first}", mismatch)
+    assert coded(label, first, second) == CodedLanguage("und", first, f"und_{first}", mismatch)
 
 
 def test_the_scripts_of_languages_are_those_of_their_thresholds_and_more() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from winnow.filters.models.training.config import TrainingConfig
 from winnow.filters.models.training.examples import Examples
-from winnow.filters.models.training.quality import Trained, train_quality
+from winnow.filters.models.training.quality import TrainedModel, train_quality
 
 ROOT = Path(__file__).parents[4]
 SMALL = TrainingConfig(dimension=8, buckets=2000, epochs=30, cutoff=2000)
@@ -34,7 +34,7 @@ def rows() -> list[tuple[str, bool, str]]:
 
 def train(
     output: Path, scratch: Path, config: TrainingConfig = SMALL, given: list[tuple[str, bool, str]] | None = None
-) -> Trained:
+) -> TrainedModel:
     """Train on these rows, or on all."""
     scratch.mkdir(parents=True, exist_ok=True)
     with Examples(scratch, config.normalisation, config.max_characters) as examples:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from winnow.filters.models.training.examples import Chosen, Counts, Examples
+from winnow.filters.models.training.examples import Counts, Examples, TextSplit
 from winnow.schemas.errors import SourceError
 
 Row = tuple[str, bool, str]
@@ -15,7 +15,7 @@ Row = tuple[str, bool, str]
 
 def chosen(
     folder: Path, rows: list[Row], *, seed: int = 0, held_out: float = 0.3, equal: bool = False
-) -> tuple[Chosen, list[str], list[str], list[str]]:
+) -> tuple[TextSplit, list[str], list[str], list[str]]:
     """The choice, and the texts of its two parts in order, and the languages of those that train."""
     with Examples(folder, "words", 100) as examples:
         for text, positive, language in rows:

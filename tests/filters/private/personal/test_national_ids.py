@@ -16,8 +16,8 @@ from winnow.filters.private.personal.national_ids import (
     national_ids,
     national_ids_ready,
 )
+from winnow.filters.private.personal.person_numbers import STATES
 from winnow.filters.private.personal.regions import LANGUAGE_REGIONS
-from winnow.filters.private.personal.states import STATES
 from winnow.schemas.errors import RecipeError
 
 COVERED = {kind.region for kind in STATES}

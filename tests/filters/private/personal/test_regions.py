@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 
 from winnow.filters.private.personal.numbering import plan_regions
+from winnow.filters.private.personal.person_numbers import STATES
 from winnow.filters.private.personal.regions import LANGUAGE_REGIONS, regions_of, row_regions
-from winnow.filters.private.personal.states import STATES
 from winnow.schemas.languages import language
 
 COVERED = {kind.region for kind in STATES}

@@ -15,7 +15,7 @@ from winnow.filters.video.clips.cutting import CutClip, cut
 from winnow.filters.video.clips.options import MIMES, ClipFile
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
-from winnow.filters.video.decode.wanted import Clip, Signal
+from winnow.filters.video.decode.signal_requests import Clip, Signal
 from winnow.filters.video.decode.watching import VideoPass
 
 SOURCES = {"mp4": "video/mp4", "matroska": "video/webm", "mpegts": "video/mp2t", "avi": "video/x-msvideo"}

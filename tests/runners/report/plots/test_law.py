@@ -8,7 +8,7 @@ import pytest
 from tests.scoring.laws import family, law
 from winnow.runners.stages.law.plots import MOST_BARS, MOST_PANELS, fit_plot, ratios_plot
 from winnow.schemas.law import ScalingLaw
-from winnow.scoring.scaling_law.mixing import Question, family_ratios
+from winnow.scoring.scaling_law.mixing import RatioObjective, family_ratios
 from winnow.scoring.scaling_law.runs import RunTable, runs_from_columns
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -63,7 +63,7 @@ def test_colours_are_written_out_for_readers_without_variables() -> None:
 
 
 def test_shares_of_every_weighting() -> None:
-    weightings = [(name, family_ratios(law(), Question(name, 1e9, 5e9))) for name in ("normalised", "uniform")]
+    weightings = [(name, family_ratios(law(), RatioObjective(name, 1e9, 5e9))) for name in ("normalised", "uniform")]
     drawn = ratios_plot(law(), weightings)
     said = words(drawn)
     assert [text for text in said if text in law().names] == ["indic", "slavic", "germanic"]  # the largest first
@@ -73,7 +73,7 @@ def test_shares_of_every_weighting() -> None:
 
 def test_the_largest_shares_of_many() -> None:
     known = many(MOST_BARS + 5)
-    said = words(ratios_plot(known, [("normalised", family_ratios(known, Question()))]))
+    said = words(ratios_plot(known, [("normalised", family_ratios(known, RatioObjective()))]))
     assert sum(text.startswith("family ") for text in said) == MOST_BARS
     assert any("5 smaller ones not shown" in text for text in said)
 

@@ -14,7 +14,7 @@ from tests.scoring.laws import GAMMAS, law
 from winnow.runners.stages.law.files import write_files
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.law import law_to_json
-from winnow.scoring.scaling_law.mixing import Question, family_ratios
+from winnow.scoring.scaling_law.mixing import RatioObjective, family_ratios
 
 
 def test_normalised_ratios_beside_both_of_the_papers_forms(run: Law, law_file: str) -> None:
@@ -38,7 +38,7 @@ def test_normalised_ratios_beside_both_of_the_papers_forms(run: Law, law_file: s
 
 def test_what_is_printed_is_what_python_gives(run: Law, law_file: str) -> None:
     described = json.loads(run("ratios", law_file, "--weights", "uniform", "--n", "850M", "--d", "5B", "--json"))
-    found = family_ratios(law(), Question("uniform", 8.5e8, 5e9))
+    found = family_ratios(law(), RatioObjective("uniform", 8.5e8, 5e9))
     assert described["ratios"]["shares"] == pytest.approx(found.shares, rel=1e-7)
     assert described["n"] == 8.5e8
     assert described["loss"] == "loss"

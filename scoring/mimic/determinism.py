@@ -19,7 +19,7 @@ def need_torch() -> None:
 
 
 @contextmanager
-def pinned(threads: int = 1) -> Iterator[None]:
+def deterministic(threads: int = 1) -> Iterator[None]:
     """Use one thread, deterministic algorithms, plain attention and full float32 products; restores settings at exit.
 
     The CPU's fused attention and the fast path of encoder layers have no forward derivative.

@@ -13,7 +13,7 @@ from tests.filters.video.films import Film
 from tests.filters.video.watched import FACTS
 from winnow.filters.video.decode.facts import SoundFacts, VideoFacts
 from winnow.filters.video.decode.opening import VideoLimits
-from winnow.filters.video.decode.wanted import Signal
+from winnow.filters.video.decode.signal_requests import Signal
 from winnow.filters.video.decode.watching import VideoPass
 
 MIMES = {"flv": "video/x-flv", "matroska": "video/matroska", "webm": "video/webm", "mp4": "video/mp4"}

@@ -1,6 +1,6 @@
-"""Who wrote a page, when, and where it belongs: from its <meta> elements, its JSON-LD, its links and its address.
+"""The author, dates, site and breadcrumbs of a page: from <meta> elements, JSON-LD, links and its address.
 
-What a page says of itself is taken as it says it, in the order in which it can be trusted, and shortened.
+Statements are used unchecked, the most reliable sources first, and shortened.
 """
 
 import re
@@ -13,7 +13,7 @@ import numpy as np
 import orjson
 
 from winnow.filters.extraction.main_content.blocks import PageBlocks
-from winnow.filters.extraction.main_content.called import AUTHOR, BREADCRUMBS, comment_blocks
+from winnow.filters.extraction.main_content.named_parts import AUTHOR, BREADCRUMBS, comment_blocks
 from winnow.filters.extraction.main_content.names import NUMBER
 from winnow.filters.extraction.page import PageLimits, label
 
@@ -47,17 +47,17 @@ _MOST_NAMES: Final = 8
 _FIRST_YEAR: Final = 1990
 
 
-class About(NamedTuple):
-    """What a page says of itself, beside its title."""
+class PageMetadata(NamedTuple):
+    """A page's metadata other than its title."""
 
     author: str | None
     published: str | None  # 2024-05-01
     modified: str | None
     site: str | None
-    breadcrumbs: tuple[str, ...] = ()  # where the page stands in its site, from the outside
+    breadcrumbs: tuple[str, ...] = ()  # the page's position in its site, from the top
 
 
-def about(blocks: PageBlocks, limits: PageLimits) -> About:
+def page_metadata(blocks: PageBlocks, limits: PageLimits) -> PageMetadata:
     """A page's author, dates and site."""
     meta = blocks.meta
     nodes = list(_nodes(blocks))
@@ -72,7 +72,7 @@ def about(blocks: PageBlocks, limits: PageLimits) -> About:
     modified.append(in_text.get("modified"))
     sites = [meta.get("og:site_name"), meta.get("application-name")]
     sites += [name for node in pages for name in _names(node.get("publisher"))]
-    return About(
+    return PageMetadata(
         label(written, limits),
         _first_date(published) or _date_of_address(blocks.url) or _first_date([in_text.get("alone")]),
         _first_date(modified),
@@ -82,7 +82,7 @@ def about(blocks: PageBlocks, limits: PageLimits) -> About:
 
 
 def _times(blocks: PageBlocks) -> Iterator[tuple[str, str]]:
-    """The dates of <time> elements that say what they are of; where there are few, also of one that does not."""
+    """The dates of <time> elements with a known meaning; if there are few, also of one without."""
     page = blocks.page
     elements = np.flatnonzero(page.tag == _TIME)[:_MOST_TIMES].tolist()
     for element in reversed(elements):
@@ -99,14 +99,14 @@ def _times(blocks: PageBlocks) -> Iterator[tuple[str, str]]:
 
 
 def _crumbs(blocks: PageBlocks, nodes: list[dict[str, object]]) -> list[str]:
-    """The names on the way to a page: of its JSON-LD, or of an element that is called so."""
+    """The names of breadcrumbs, from JSON-LD or from an element that is named so."""
     for node in nodes:
         items = node.get("itemListElement")
         if node.get("@type") == "BreadcrumbList" and isinstance(items, list):
             named = [one.get("name") or one.get("item") for one in items[:_MOST_CRUMBS] if isinstance(one, dict)]
             return [name for one in named for name in _names(one) if "://" not in name]
     page = blocks.page
-    for element in np.flatnonzero(blocks.called & BREADCRUMBS)[:1].tolist():
+    for element in np.flatnonzero(blocks.named_parts & BREADCRUMBS)[:1].tolist():
         begin, end = int(page.begins[element]), int(page.ends[element])
         first, last = int(page.first_block[element]), int(page.end_block[element])
         if end - begin <= _MOST_CRUMBS * _MOST_CHARACTERS and last - first <= 3 * _MOST_CRUMBS:
@@ -120,11 +120,11 @@ def _crumbs(blocks: PageBlocks, nodes: list[dict[str, object]]) -> list[str]:
 
 
 def _byline(blocks: PageBlocks) -> str | None:
-    """The first short text of an element that is called the author's, outside comments."""
-    elements = np.flatnonzero(blocks.called & AUTHOR)[:_MOST_BYLINES].tolist()
+    """The first short text outside comments in an element that is named after the author."""
+    elements = np.flatnonzero(blocks.named_parts & AUTHOR)[:_MOST_BYLINES].tolist()
     if not elements:
         return None
-    page, comments = blocks.page, comment_blocks(blocks.page, blocks.layout, blocks.called)
+    page, comments = blocks.page, comment_blocks(blocks.page, blocks.layout, blocks.named_parts)
     for element in elements:
         begin, end, first = int(page.begins[element]), int(page.ends[element]), int(page.first_block[element])
         if 0 < end - begin <= _MOST_CHARACTERS and first < len(blocks) and not comments[first]:
@@ -143,7 +143,7 @@ def _nodes(blocks: PageBlocks) -> Iterator[dict[str, object]]:
             try:
                 pending.append(orjson.loads(_CONTROLS.sub(b" ", blocks.source[begin:end])))
             except orjson.JSONDecodeError:
-                continue  # pages write what no parser reads
+                continue  # invalid JSON
     for _ in range(_MOST_NODES):
         if not pending:
             return
@@ -163,7 +163,7 @@ def _names(value: object) -> list[str]:
 
 
 def _author(name: str) -> str | None:
-    """A name; an address or a handle is none."""
+    """A name; None for an address or a handle."""
     name = name.strip().removeprefix("By ").removeprefix("by ")
     return None if not name or "://" in name or name.startswith("@") or len(name) > 200 else name
 

@@ -7,8 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from resiliparse.parse.html import HTMLTree
 
+from winnow.filters.extraction.main_content.attribute_values import (
+    attribute_names,
+    attribute_values,
+    first_attribute_value,
+)
 from winnow.filters.extraction.main_content.names import NUMBER
-from winnow.filters.extraction.main_content.said import first_said, names_of, said
 from winnow.filters.extraction.main_content.scan import scanned
 from winnow.filters.extraction.main_content.sheet import found_byte
 
@@ -19,7 +23,7 @@ QUOTES = ('"', "'", "")
 def spoken(html: str, names: tuple[str, ...] = WANTED) -> list[dict[str, str]]:
     source = html.encode()
     page = scanned(np.frombuffer(source, np.uint8))
-    return said(page, source, np.flatnonzero(page.tag == NUMBER["img"]), names_of(names))
+    return attribute_values(page, source, np.flatnonzero(page.tag == NUMBER["img"]), attribute_names(names))
 
 
 def attribute(name: str, value: str, quote: str, space: str) -> str:
@@ -62,7 +66,10 @@ def test_a_tag_that_never_ends_says_what_it_has() -> None:
 def test_the_first_value_that_is_not_empty_is_found_in_the_first_element_that_has_one() -> None:
     source = b"<base><base href=''><base href='/a?x=1&amp;y'><base href=/b>"
     page = scanned(np.frombuffer(source, np.uint8))
-    assert first_said(page, source, np.flatnonzero(page.tag == NUMBER["base"]), names_of(["href"])) == "/a?x=1&y"
+    assert (
+        first_attribute_value(page, source, np.flatnonzero(page.tag == NUMBER["base"]), attribute_names(["href"]))
+        == "/a?x=1&y"
+    )
 
 
 @given(st.binary(max_size=200), st.integers(0, 255), st.integers(0, 200), st.integers(0, 200))

@@ -1,7 +1,7 @@
-"""What numba makes of no loop: sums of colours, four numbers at a time, and memory that is asked for ahead.
+"""Vector instructions that numba does not generate: sums of colours, four at a time, and memory prefetches.
 
-LLVM's vectors compile to the processor's. Each number is computed as it would be alone, in the same order, so the bits
-are the same. Positions are not checked.
+LLVM compiles the vectors for the processor at hand. Each number is computed as it would be alone, in the same order,
+so the bits are the same. Positions are not checked.
 """
 
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 __all__ = ["AHEAD", "CACHE_LINE", "add_three", "prefetch"]
 
 CACHE_LINE = 64  # bytes, of most processors
-AHEAD = 4096  # bytes; a page, as processors ask for no memory beyond one by themselves
+AHEAD = 4096  # one page: processors do not prefetch across pages by themselves
 
 _FOUR = ir.VectorType(ir.FloatType(), 4)
 _COLOURS = 3
@@ -19,7 +19,7 @@ _COLOURS = 3
 
 @intrinsic
 def prefetch(_context, numbers, _at):  # type: ignore[no-untyped-def]
-    """Ask for memory that is read soon; it may lie behind the end, where nothing is."""
+    """Prefetch memory that is read soon; the position may lie beyond the end of the array."""
 
     def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         numbers, at = arguments
@@ -28,7 +28,9 @@ def prefetch(_context, numbers, _at):  # type: ignore[no-untyped-def]
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
         call = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
-        builder.call(call, [place, *(ir.Constant(number, one) for one in (0, 3, 1))])  # to read it, often, as data
+        builder.call(
+            call, [place, *(ir.Constant(number, one) for one in (0, 3, 1))]
+        )  # for reading, high locality, data cache
         return context.get_dummy_value()
 
     return types.void(numbers, types.intp), code

@@ -21,14 +21,14 @@ from winnow.scoring.mixture.cells import Node, listed
 from winnow.scoring.mixture.filling import distributed, quantised
 from winnow.scoring.mixture.levels import Level, Proportional, Tempered, UniMax
 from winnow.scoring.sampling import TEMPERATURE
-from winnow.scoring.scaling_law.mixing import Question, ratios_across_sources
+from winnow.scoring.scaling_law.mixing import RatioObjective, ratios_across_sources
 
 _DIGITS: Final = 8
 """Of the law's shares: its file writes no more, and the solver's last digits are floats'."""
 
 
 @dataclass
-class ByLaw:
+class LawShares:
     """The law's optimum over all nodes whose families it shares: the p of the law is of the whole mixture."""
 
     law: ScalingLaw
@@ -37,7 +37,7 @@ class ByLaw:
     budget: int
     where: str  # the setting, for messages
     warnings: tuple[str, ...] = ()  # of the law, about the shares within what is available
-    _settled: dict[tuple[tuple[str, ...], bool], list[int]] = field(default_factory=dict)
+    _shared: dict[tuple[tuple[str, ...], bool], list[int]] = field(default_factory=dict)
 
     def weigh(self, children: Sequence[Node]) -> list[int]:
         """The fallback's weights: the law has none that are independent of the amount."""
@@ -49,11 +49,11 @@ class ByLaw:
 
     def share(self, node: Node, amount: int, *, within: bool) -> list[int]:
         """The node's part of what `settle` found for all nodes."""
-        found = self._settled[node.path, within]
+        found = self._shared[node.path, within]
         assert sum(found) == amount
         return found
 
-    def settle(self, nodes: Sequence[tuple[Node, int]], *, within: bool) -> None:
+    def share_all(self, nodes: Sequence[tuple[Node, int]], *, within: bool) -> None:
         """Share the amounts of all nodes among their families, at once.
 
         Families that the law lacks get what the fallback gives them in each node; the law shares out the rest.
@@ -61,7 +61,7 @@ class ByLaw:
         rooms: list[tuple[Node, list[int], int]] = []
         for node, amount in nodes:
             found = self.fallback.share(node, amount, within=within)
-            self._settled[node.path, within] = found
+            self._shared[node.path, within] = found
             if (room := sum(found[place] for place in self._known(node))) > 0:
                 rooms.append((node, found, room))
         most = [[self._limit(child, room, within) for child in node.children] for node, _, room in rooms]
@@ -87,7 +87,7 @@ class ByLaw:
                     caps[number, column[child.name]] = limits[place]
                     unique[number, column[child.name]] = child.units
         of = np.array([room for _, _, room in rooms], np.float64)
-        question = Question(self.config.objective, self.config.n, float(self.budget))
+        question = RatioObjective(self.config.objective, self.config.n, float(self.budget))
         try:
             shares, warnings = ratios_across_sources(
                 law,

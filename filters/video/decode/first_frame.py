@@ -1,7 +1,7 @@
-"""What a pass learns from the first packets of a video: when it begins, and its first frame.
+"""Finds when a video begins, and decodes its first frame, from its first packets.
 
-A first frame tells the size, the format and the orientation, which headers only claim. It is decoded once: where every
-frame is wanted, the decoder goes on behind it; where keyframes are, it is the first of them.
+The first frame gives the size, the format and the orientation, which headers only claim. It is decoded once: if every
+frame is wanted, its decoder continues after it; if keyframes are wanted, it is the first of them.
 """
 
 from collections import deque
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from av import Packet
     from av.video.frame import VideoFrame
 
-__all__ = ["Beginning", "beginning_of", "first_packets", "first_tick"]
+__all__ = ["FirstFrame", "beginning_of", "first_packets", "first_tick"]
 
-_AHEAD_PACKETS: Final = 32  # of pictures, from which the first frame is told: no codec reorders more
-_MOST_AHEAD: Final = 4096  # packets that are held while there is no keyframe to begin with
+_AHEAD_PACKETS: Final = 32  # of pictures, among which the first frame is found: no codec reorders more
+_MOST_AHEAD: Final = 4096  # packets kept while there is no keyframe to begin with
 _MOST_AHEAD_BYTES: Final = 64 << 20
-_MOST_EXAMINED: Final = 4  # keyframes, for why they cannot be decoded
-_MOST_BEFORE: Final = 4  # frames that are held because they are shown before the first keyframe
+_MOST_EXAMINED: Final = 4  # keyframes, to find out why they cannot be decoded
+_MOST_BEFORE: Final = 4  # frames kept because they are shown before the first keyframe
 _UNSPECIFIED_MATRIX: Final = 2  # AVCOL_SPC_UNSPECIFIED
 _UNSPECIFIED_RANGE: Final = 0  # AVCOL_RANGE_UNSPECIFIED
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
-    """The first frame, and what was decoded for it.
+class FirstFrame:
+    """The first frame, and what was decoded to get it.
 
     Attributes:
-        first: The first keyframe, or whatever can be decoded first.
-        given: For each of the first packets of pictures the frames that the stream's decoder has given, where it goes
-            on behind them; else it is as new.
-        alone: The packet that any decoder makes this first frame of, by itself; None if that is not sure.
+        first: The first keyframe, or the first frame that can be decoded.
+        given: For each of the first video packets, the frames from the stream's decoder if it will continue after them;
+        otherwise that decoder is unused.
+        alone: The packet from which any decoder makes this first frame by itself; None if that is not certain.
     """
 
     first: "VideoFrame"
@@ -46,7 +46,7 @@ class Beginning:
 
 
 def first_packets(video: OpenVideo, packets: "Iterator[Packet[Any]]") -> "list[Packet[Any]]":
-    """The first packets: enough of them to know when the video begins, and to see a first frame."""
+    """The first packets: enough to know when the video begins, and to decode a first frame."""
     found: list[Packet[Any]] = []
     pictures = size = 0
     has_key = False
@@ -62,17 +62,17 @@ def first_packets(video: OpenVideo, packets: "Iterator[Packet[Any]]") -> "list[P
 
 
 def first_tick(video: OpenVideo, ahead: "Sequence[Packet[Any]]") -> int:
-    """Ticks of the first frame that is shown."""
+    """Ticks of the first frame shown."""
     shown = [one for one in ahead if one.stream_index == video.pictures.index and not one.is_discard]
     times = [shown_at(one) for one in shown]
     return min((one for one in times if one is not None), default=0)
 
 
-def beginning_of(video: OpenVideo, ahead: "Sequence[Packet[Any]]", *, go_on: bool) -> Beginning:
-    """Decodes the first frame.
+def beginning_of(video: OpenVideo, ahead: "Sequence[Packet[Any]]", *, go_on: bool) -> FirstFrame:
+    """Decode the first frame.
 
     Args:
-        video: Nothing of which has been decoded.
+        video: A video of which nothing has been decoded.
         ahead: Its first packets.
         go_on: Whether the stream's decoder will be given the same packets again, in order.
 
@@ -84,23 +84,23 @@ def beginning_of(video: OpenVideo, ahead: "Sequence[Packet[Any]]", *, go_on: boo
     return in_turn or _by_itself(video, pictures)
 
 
-def _in_turn(video: OpenVideo, pictures: "Sequence[Packet[Any]]") -> Beginning | None:
-    """The first keyframe as it comes in turn; None, and a decoder as new, if it does not come soon."""
+def _in_turn(video: OpenVideo, pictures: "Sequence[Packet[Any]]") -> FirstFrame | None:
+    """The first keyframe, decoded in order; None, and an unused decoder, if it does not come soon."""
     decoder = video.pictures.codec_context
     given: deque[list[VideoFrame]] = deque()
     for packet in pictures:
         given.append(decoded(decoder, packet, video.limits))
         for frame in given[-1]:
             if frame.key_frame:
-                return Beginning(frame, given)
+                return FirstFrame(frame, given)
         if sum(map(len, given)) > _MOST_BEFORE:
             break
     decoder.flush_buffers()
     return None
 
 
-def _by_itself(video: OpenVideo, pictures: "Sequence[Packet[Any]]") -> Beginning:
-    """The first keyframe by itself, or whatever can be decoded first; the decoder is as new afterwards."""
+def _by_itself(video: OpenVideo, pictures: "Sequence[Packet[Any]]") -> FirstFrame:
+    """The first keyframe decoded by itself, or else the first frame that can be decoded; the decoder is left unused."""
     decoder = video.pictures.codec_context
     try:
         for packet in pictures:
@@ -108,11 +108,11 @@ def _by_itself(video: OpenVideo, pictures: "Sequence[Packet[Any]]") -> Beginning
                 found = decoded(decoder, packet, video.limits) or decoded(decoder, None)
                 decoder.flush_buffers()
                 if found:
-                    return Beginning(found[0], alone=packet if _has_no_colours(found[0]) else None)
+                    return FirstFrame(found[0], alone=packet if _has_no_colours(found[0]) else None)
         for each in (*pictures, None):
             found = decoded(decoder, each, video.limits)
             if found:
-                return Beginning(found[0])
+                return FirstFrame(found[0])
     finally:
         decoder.flush_buffers()
     for packet in [one for one in pictures if one.is_keyframe][:_MOST_EXAMINED]:
@@ -121,5 +121,5 @@ def _by_itself(video: OpenVideo, pictures: "Sequence[Packet[Any]]") -> Beginning
 
 
 def _has_no_colours(frame: "VideoFrame") -> bool:
-    """Whether neither the stream nor its container says how colours are to be read: other decoders see the stream."""
+    """Whether neither the stream nor its container declares colours; other decoders see only the stream."""
     return frame.colorspace == _UNSPECIFIED_MATRIX and frame.color_range == _UNSPECIFIED_RANGE

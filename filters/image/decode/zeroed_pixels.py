@@ -1,7 +1,7 @@
-"""Whether a file's coded pixels were overwritten with zeros: what a download leaves that made room and was cut off.
+"""Detects coded pixels overwritten with zeros: a download that preallocated its file and was interrupted.
 
-The end of such a file is in its place, or its container announces no end, so nothing else tells. Decoders of WebP and
-AVIF take the zeros for codes and show grey, or the last block again and again.
+Such a file has its full length, or its container declares no length, so nothing else reveals it. Decoders of WebP and
+AVIF read the zeros as codes and show grey, or repeat the last block.
 """
 
 import struct
@@ -13,26 +13,26 @@ from winnow.filters.image.metadata.heif_items import CODED, items
 
 __all__ = ["has_zeroed_items", "webp_without_end"]
 
-_SPARE: Final = 8  # bytes; decoders of whole WebP files miss each of the last four
-_ZEROS: Final = bytes(32)  # AVIF of libaom has at most 6 in a row, even of flat pictures, and none at its end
+_SPARE: Final = 8  # bytes; decoders of whole WebP files fail without any of the last four
+_ZEROS: Final = bytes(32)  # libaom's AVIF has at most 6 zeros in a row, even for flat pictures, and none at its end
 _CODED: Final = (b"VP8 ", b"VP8L")
 _FRAME, _FRAME_HEADER = b"ANMF", 16
 
 
 def has_zeroed_items(image: Bytes) -> bool:
-    """Whether a coded picture of an AVIF file has a run of zeros that no encoder writes."""
+    """Whether a coded picture of an AVIF file contains a run of zeros that no encoder writes."""
     walk = Walk(image, MOST_BLOCKS)
     try:
         return any(_ZEROS in image.at(part.start, part.size) for kind, part in items(walk) if kind == CODED)
-    except UnreadableError:  # the decoder's to judge
+    except UnreadableError:  # left to the decoder
         return False
 
 
 def webp_without_end(image: Bytes) -> bytes | None:
-    """The first picture of a WebP file as a file without its last bytes, which no decoder may be able to read.
+    """The first picture of a WebP file without its last bytes, which a whole file cannot be decoded without.
 
-    None where it has no zeros in a row, as all but flat pictures. No length of such a run tells: whole ones of flat
-    pictures have thousands. But zeros are short codes, so a decoder needs fewer of them than there are.
+    None if it has no run of zeros, as nearly all pictures. The length of a run proves nothing: flat pictures have
+    thousands of zeros. But zeros are short codes, so a decoder needs fewer of them than there are.
     """
     walk = Walk(image, MOST_BLOCKS)
     try:

@@ -1,4 +1,4 @@
-"""What the markup of a page calls its parts: readers' comments, authors, breadcrumbs."""
+"""Parts of a page that its markup names: readers' comments, authors, breadcrumbs."""
 
 from typing import Final
 
@@ -28,8 +28,8 @@ _MOST_OF_THE_TEXT: Final = 0.95
 
 
 @kernel
-def called(places, tokens):  # type: ignore[no-untyped-def]
-    """What each element with text is called, as bits, by the names in its class and id."""
+def named_parts(places, tokens):  # type: ignore[no-untyped-def]
+    """The parts that each element with text is, as bits, by the names in its class and id."""
     found = np.zeros(len(places) - 1, np.uint8)
     for element in range(len(found)):
         for place in range(places[element], places[element + 1]):
@@ -40,13 +40,13 @@ def called(places, tokens):  # type: ignore[no-untyped-def]
 
 
 def comment_blocks(page: Page, layout: Layout, names: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
-    """Whether each block is in comments: its element, or one around it, is called so."""
+    """Whether each block is in comments: it or an element around it has such a name."""
     edges = np.zeros(len(page.block_begins) + 1, np.int64)
     named = np.flatnonzero(names & COMMENT)
     if len(named):
         title = layout.first_h1 if layout.first_h1 >= 0 else layout.like_title
         tags, begins, ends = page.tag[named], page.first_block[named], page.end_block[named]
-        is_part = (FLAGS[tags] & int(Kind.BLOCK)) != 0  # highlighters call spans of code so
+        is_part = (FLAGS[tags] & int(Kind.BLOCK)) != 0  # highlighters use such names for spans of code
         is_part &= ~np.isin(tags, _WHOLE_PAGE) & ~((begins <= title) & (title < ends))
         is_part &= page.ends[named] - page.begins[named] <= _MOST_OF_THE_TEXT * len(page.text)
         np.add.at(edges, begins[is_part], 1)

@@ -26,7 +26,7 @@ _DOT = 46
 _LENGTHS = 256
 
 
-class Marks(NamedTuple):
+class MarkCounts(NamedTuple):
     """Per text: its code points, and the `str.count` of `#`, and of `...` and `…` together."""
 
     characters: Counts
@@ -34,7 +34,7 @@ class Marks(NamedTuple):
     ellipses: Counts
 
 
-class Makeup(NamedTuple):
+class WordCounts(NamedTuple):
     """Per text: its words by kind, and their code points."""
 
     words: Counts
@@ -48,9 +48,9 @@ class Makeup(NamedTuple):
     median_length: npt.NDArray[np.float64]  # 0 without words
 
 
-def marks(texts: Texts) -> Marks:
+def count_marks(texts: Texts) -> MarkCounts:
     """Code points, hashes and ellipses."""
-    return Marks(*_marks(texts.buffer, texts.offsets))
+    return MarkCounts(*_marks(texts.buffer, texts.offsets))
 
 
 @lru_cache(maxsize=4)
@@ -65,11 +65,11 @@ def kinds_of_characters(symbols: str) -> Table:
     return table_of(kinds.astype(np.uint16))
 
 
-def makeup(words: Words, vocabulary: Vocabulary, kinds: Table, stop_words: Iterable[str]) -> Makeup:
+def count_words(words: Words, vocabulary: Vocabulary, kinds: Table, stop_words: Iterable[str]) -> WordCounts:
     """Words by kind, according to `kinds_of_characters`; stop words are compared byte by byte."""
     stops, octets = strings_block(sorted({word for word in stop_words if word}), 0, 0)
     arguments = (words.buffer, words.documents, words.starts, words.ends, *vocabulary)
-    return Makeup(*_makeup(*arguments, kinds, stops, np.frombuffer(octets, np.uint8)))
+    return WordCounts(*_makeup(*arguments, kinds, stops, np.frombuffer(octets, np.uint8)))
 
 
 @kernel

@@ -1,11 +1,10 @@
-"""Counts the packets of a video while a pass goes over them: the exact times of its frames, whatever headers say.
+"""Counts the packets of a video during a pass: the exact times of its frames, whatever headers claim.
 
-A packet without a time of its own, or with one that leaps, is shown when the one before it in the file ends. Frames
-that an edit list hides and those that a codec never shows count for nothing. The last frame ends after its own
-duration, or after that of the frame before it where the file gives none, and at the rate of the others where that is
-but a tick away, as each was rounded to ticks by itself; if that is seconds later than the container
-says, when the container does. Pauses that make a film longer than its container says count as leaps, but stay: players
-show them.
+A packet without a time of its own, or with one that jumps, is shown when the one before it in the file ends. Frames
+hidden by an edit list or never shown by a codec are ignored. The last frame lasts for its own duration, or that of the
+frame before it if the file gives none, and as long as at the rate of the others if that is within one tick, as each was
+rounded to ticks by itself; if it ends seconds later than the container declares, the container's end counts. Pauses
+that make a film longer than its container declares count as jumps, but are kept: players show them.
 """
 
 from array import array
@@ -20,16 +19,16 @@ from winnow.filters.video.decode.clock import shown_at
 from winnow.filters.video.decode.facts import SoundFacts, VideoFacts
 from winnow.filters.video.decode.opening import OpenVideo, UnwatchableError
 from winnow.filters.video.decode.reading import side_data_of
-from winnow.filters.video.decode.wanted import Clip
+from winnow.filters.video.decode.signal_requests import Clip
 
 if TYPE_CHECKING:
     from av import Packet
     from av.video.frame import VideoFrame
 
-__all__ = ["Counting", "orientation_of"]
+__all__ = ["PacketCounts", "orientation_of"]
 
 _MOST_TICKS: Final = 1 << 61
-_BEYOND: Final = 10  # seconds by which a film may outlast what its container says
+_BEYOND: Final = 10  # seconds by which a film may outlast its declared duration
 _LONG: Final = 60  # seconds of one frame, as slides are shown
 _STRAY: Final = 1  # second by which sound may be ahead of what follows
 _HALF: Final = 1 << 15  # of a matrix's numbers, which have 16 binary places
@@ -46,12 +45,12 @@ _ORIENTATIONS: Final = {
 """EXIF's numbers of the ways in which a display matrix turns and mirrors a picture."""
 
 
-class Counting:
+class PacketCounts:
     """A fold over the packets of a video.
 
     Args:
         video: The video.
-        clip: The part of it that is counted; None for all of it.
+        clip: The part to count; None for the whole video.
     """
 
     def __init__(self, video: OpenVideo, clip: Clip | None = None) -> None:
@@ -59,20 +58,20 @@ class Counting:
         self._pictures = video.pictures.index
         self._heard_stream = None if video.sound is None else video.sound.index
         self._before = self._behind = False  # whether there are frames on either side of the part
-        self._times = array("q")  # of shown packets, in the order of the file
-        self._keys = array("q")  # the times of those that need no other
-        self._next: int | None = None  # when the packet before ends
-        self._leapt = 0  # packets that leapt before any that had a time
-        self._last: tuple[int, int] = (-_MOST_TICKS, 0)  # the latest time, and the duration that goes with it
+        self._times = array("q")  # of shown packets, in file order
+        self._keys = array("q")  # the times of those that can be decoded alone
+        self._next: int | None = None  # when the previous packet ends
+        self._leapt = 0  # packets that jumped before any had a time
+        self._last: tuple[int, int] = (-_MOST_TICKS, 0)  # the latest time, with its duration
         self._bytes = self._untimed = self._corrupt = 0
         self._hides_frames = video.pictures.codec_context.codec.canonical_name == "vp8"
         self._sound_start: int | None = None
         self._sound_end = 0
-        self._heard: tuple[int, int] | None = None  # time and duration of the last packet of sound
-        self._sounding = 0  # ticks of all packets of sound
+        self._heard: tuple[int, int] | None = None  # time and duration of the last sound packet
+        self._sounding = 0  # ticks of all sound packets
 
     def add(self, packet: "Packet[Any]") -> None:
-        """The next packet of the file, of any stream; not those of zero bytes that end streams."""
+        """Add the next packet of any stream, except the zero-byte ones that end streams."""
         index = packet.stream_index
         if index == self._pictures:
             self._add_picture(packet)
@@ -91,7 +90,7 @@ class Counting:
         time = shown_at(packet)
         if time is None:
             self._untimed += 1
-            if self._next is None and self._video.leaps.count:
+            if self._next is None and self._video.time_jumps.count:
                 self._leapt += 1
                 return
             time = self._next or 0
@@ -106,7 +105,7 @@ class Counting:
         self._last = max(self._last, (time, duration))
 
     def _tick_guess(self) -> int:
-        """The ticks of a frame, by the rate that the stream declares: only where neither time nor duration is given."""
+        """The ticks of a frame at the declared rate: only for packets without time and duration."""
         stream = self._video.pictures
         rate, tick = stream.average_rate or stream.base_rate, stream.time_base
         return max(1, round(1 / (rate * tick))) if rate and tick else 1
@@ -124,14 +123,14 @@ class Counting:
         self._sounding += self._heard[1]
 
     def _hear(self, before: int) -> None:
-        """Sound lasts to the end of its last packet, unless that is ahead of what follows: then for its duration."""
+        """Extend the sound to the end of its last packet, or if that is ahead of what follows, by its duration."""
         if self._heard is None:
             return
         (time, duration), self._heard = self._heard, None
         self._sound_end = max(self._sound_end, time + duration) if time <= before else self._sound_end + duration
 
     def facts(self, first: "VideoFrame") -> VideoFacts:
-        """All that is known when the last packet has been added.
+        """The facts, once the last packet has been added.
 
         Args:
             first: The first decoded frame.
@@ -139,20 +138,20 @@ class Counting:
         container, stream = self._video.container, self._video.pictures
         clip = self._clip
         if clip is not None and self._before and (self._behind or self._times) and clip.start not in self._times:
-            self._times.append(clip.start)  # it begins with a frame that is shown already
+            self._times.append(clip.start)  # it begins with a frame already on screen
         if not self._times:
             raise UnwatchableError(DAMAGED, "no frame is shown")
         times, keys = np.sort(np.asarray(self._times)), np.sort(np.asarray(self._keys))
         apart = np.diff(times)
         start, last, duration = int(times[0]), int(times[-1]), self._last[1]
         end = last + (duration or (int(apart[-1]) if len(apart) else self._tick_guess()))
-        if len(apart) and apart.max() - apart.min() <= 1:  # of one rate, each frame rounded to ticks by itself
+        if len(apart) and apart.max() - apart.min() <= 1:  # a constant rate, with each frame rounded to ticks
             even = Fraction((last - start) * len(times), len(apart))  # from the first frame to the end of the last
             if abs(end - start - even) <= 1:
                 end = start + round(even)
         tick = stream.time_base or Fraction(1)
         declared = container.duration
-        leaps = self._video.leaps.count
+        leaps = self._video.time_jumps.count
         if clip is None and declared is not None:
             said = start + int(Fraction(declared, 1_000_000) / tick)
             beyond = end - said - int(_BEYOND / tick)
@@ -161,7 +160,7 @@ class Counting:
                 leaps += 1
             elif beyond > 0:
                 leaps += int(np.count_nonzero(apart > beyond))
-        if clip is not None:  # its last frame is shown until it ends
+        if clip is not None:  # its last frame is shown to its end
             start, end = clip.start, clip.end
         gops = np.diff(np.append(keys, end)) if len(keys) else np.array([end - start])
         return VideoFacts(
@@ -212,13 +211,13 @@ class Counting:
 
 
 def _beyond_a_minute(lasting: NDArray[np.int64], tick: Fraction) -> int:
-    """The ticks by which frames that are shown for more than a minute outlast it."""
+    """The ticks for which frames are shown beyond their first minute."""
     excess = lasting - int(_LONG / tick)
     return sum(excess[excess > 0].tolist())
 
 
 def _declared_rate(video: OpenVideo) -> Fraction | None:
-    """A rate that no scale of times has a part in: the codec's, or Matroska's, which counts nanoseconds a frame."""
+    """A rate that does not depend on timestamps: the codec's, or Matroska's, which is in nanoseconds per frame."""
     stream = video.pictures
     rate: Fraction | None = stream.codec_context.framerate
     if not rate and video.container.format.name.startswith("matroska"):
@@ -227,7 +226,7 @@ def _declared_rate(video: OpenVideo) -> Fraction | None:
 
 
 def orientation_of(frame: "VideoFrame") -> int:
-    """How the display matrix of a frame turns it, as EXIF numbers it; 1 without one."""
+    """The rotation by a frame's display matrix, as EXIF's number; 1 without one."""
     matrix = side_data_of(frame, "DISPLAYMATRIX")
     if matrix is None:
         return 1
@@ -236,5 +235,5 @@ def orientation_of(frame: "VideoFrame") -> int:
 
 
 def _sign(number: int) -> int:
-    """-1, 0 or 1 of a fixed-point number; small ones, of rounded angles, are 0."""
+    """The sign of a fixed-point number; small ones, from rounded angles, are 0."""
     return 0 if abs(number) < _HALF else -1 if number < 0 else 1

@@ -10,8 +10,8 @@ import numpy as np
 
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.recipe.checks import Between
+from winnow.scoring.mimic.determinism import deterministic
 from winnow.scoring.mimic.models import Placement
-from winnow.scoring.mimic.pinned import pinned
 from winnow.scoring.torch_models.packages import required_package
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _ONE: Final = threading.RLock()
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class TorchRuntime:
     """The device, precision and memory of one model."""
 
     device: Literal["cpu", "cuda"] = "cpu"  # winnow's: every machine has one
@@ -33,16 +33,16 @@ class Running:
     memory runs out."""
 
     @property
-    def held(self) -> "np.dtype[Any]":
+    def stored_dtype(self) -> "np.dtype[Any]":
         """The type of stored and trained weights, independent of the type of computation."""
         return np.dtype(np.float64 if self.compute == "float64" else np.float32)
 
     @property
-    def kind(self) -> "dtype":
+    def compute_dtype(self) -> "dtype":
         """The type of computation in PyTorch."""
         import torch
 
-        found: dtype = getattr(torch, str(self.held))
+        found: dtype = getattr(torch, str(self.stored_dtype))
         return found
 
     @property
@@ -73,5 +73,5 @@ def exclusive_torch() -> Iterator[None]:
 
     Do not yield from within, as the modes would stay on in the caller.
     """
-    with _ONE, pinned():
+    with _ONE, deterministic():
         yield

@@ -1,10 +1,9 @@
-"""Times of frames that leap ahead and come back: damage to a number, which no frame of a film has.
+"""Timestamps that jump ahead and back: damage to a number, which no frame of a film has.
 
-Codecs show a frame at most some frames later than they decode it. So one that says it is shown more than a second after
-all before it, but before which many that follow it in the file are shown, says what is not so: it and its like lose
-their times, and are shown when the frame before them ends. A pause is none of these: nothing behind it comes back. At
-the end of a file nothing can come back; there it is a leap if it is far longer than any pause before, and leads beyond
-what the container says that it lasts.
+Codecs show a frame at most a few frames later than they decode it. So a frame with a display time more than a second
+after all before it, but before which many later frames of the file are shown, has a wrong time. It loses its time, and
+is shown when the frame before it ends. A pause differs: nothing after it comes back. At the end of a file nothing can
+come back; there a jump is one that is far longer than any pause before, and ends after the container's duration.
 """
 
 from bisect import bisect_left, insort
@@ -19,45 +18,45 @@ if TYPE_CHECKING:
     from av import Packet
     from av.video.stream import VideoStream
 
-__all__ = ["Leaps"]
+__all__ = ["TimeJumps"]
 
-_SUSPICIOUS: Final = 1  # second ahead of all frames before
+_SUSPICIOUS: Final = 1  # second after all frames before
 _MOST_REORDERED: Final = 16  # frames, in H.264 and HEVC; other codecs reorder fewer
-_MOST_HELD: Final = 1024  # frames that are looked at: more than a cluster or fragment of five seconds has
+_MOST_HELD: Final = 1024  # frames that are examined: more than a cluster or fragment of five seconds has
 _MOST_HELD_PACKETS: Final = 8192  # of all streams
 _MOST_HELD_BYTES: Final = 16 << 20
 _UNLIKE: Final = 8  # times the longest pause before
 
 
-class Leaps:
-    """Takes the times from packets of pictures that leap.
+class TimeJumps:
+    """Removes the times of video packets that jump.
 
     Attributes:
-        count: How many packets lost theirs.
+        count: The number of packets that lost their time.
     """
 
     def __init__(self, pictures: "VideoStream", declared: int | None) -> None:
-        """`declared` is how long the container says that it lasts, in microseconds."""
+        """`declared` is the container's duration in microseconds."""
         tick = pictures.time_base or Fraction(1)
         self.count = 0
         self._index = pictures.index
         self._suspicious = int(_SUSPICIOUS / tick)
         self._declared = None if declared is None else int(Fraction(declared, 1_000_000) / tick)
         self._held: deque[Packet[Any]] = deque()
-        self._times: list[int] = []  # of held pictures, sorted
+        self._times: list[int] = []  # of the pictures kept back, sorted
         self._bytes = 0
         self._first = 0
         self._latest: int | None = None
-        self._pause = 0  # the longest
+        self._pause = 0  # the longest one
 
-    def settled(self, packets: "Iterator[Packet[Any]]") -> "Iterator[Packet[Any]]":
-        """The packets in the same order, each once it is known whether it leaps."""
+    def without_jumps(self, packets: "Iterator[Packet[Any]]") -> "Iterator[Packet[Any]]":
+        """The packets in the same order, each once it is known whether its time jumps."""
         for packet in packets:
             self._hold(packet)
-            while self._held and self._settle(at_end=False):
+            while self._held and self._is_decided(at_end=False):
                 yield self._released()
         while self._held:
-            self._settle(at_end=True)
+            self._is_decided(at_end=True)
             yield self._released()
 
     def _hold(self, packet: "Packet[Any]") -> None:
@@ -74,8 +73,8 @@ class Leaps:
     def _time(self, packet: "Packet[Any]") -> int | None:
         return shown_at(packet) if packet.stream_index == self._index else None
 
-    def _settle(self, *, at_end: bool) -> bool:
-        """Whether the next packet can be given; if it leaps, it has no time any more."""
+    def _is_decided(self, *, at_end: bool) -> bool:
+        """Whether the next packet is decided; if it jumps, its time has been removed."""
         packet = self._held[0]
         time = self._time(packet)
         if time is None:
@@ -85,7 +84,7 @@ class Leaps:
                 return False
             self._first = self._latest = self._times[0]
         ahead = time - self._latest
-        place = bisect_left(self._times, time)  # so many of those that are held come before it
+        place = bisect_left(self._times, time)  # the number of later packets shown before it
         if ahead > self._suspicious:
             leaps = place > _MOST_REORDERED
             if not leaps and not at_end and not self._is_full():

@@ -15,7 +15,7 @@ from winnow.schemas.law import ScalingLaw
 from winnow.schemas.recipe import StageConfig
 from winnow.scoring.mixture.allocation import Cell, allocate
 from winnow.scoring.sampling import Inventory, Mixture, by_law
-from winnow.scoring.scaling_law.mixing import Question, family_ratios
+from winnow.scoring.scaling_law.mixing import RatioObjective, family_ratios
 
 LAW = law()
 KNOWN = {"germanic": 6_000_000, "indic": 1_000_000, "slavic": 3_000_000}
@@ -142,14 +142,16 @@ def test_where_every_source_has_everything_the_shares_are_those_of_winnow_law_ra
     cells = [cell(f"/{source}/{name}/{name}", 10**12) for source in ("crawl", "books", "wiki") for name in GAMMAS]
     text = "{families: {law: law.json}, sources: {crawl: 0.6, books: 0.3, wiki: 0.1}}"
     shares = shares_of(cells, allocate(cells, stage(text), 10**9, 4.0, of_three(), "tokens").target)
-    wanted = family_ratios(of_three(), Question())
+    wanted = family_ratios(of_three(), RatioObjective())
     assert [shares[name] for name in wanted.families] == pytest.approx(list(wanted.shares), abs=1e-6)
 
 
 def test_without_shares_of_sources_families_are_taken_from_wherever_they_are() -> None:
     cells = [cell("/crawl/Germanic/deu", 10**9), cell("/indic/Indic/hin", 10**6), cell("/slavic/Slavic/rus", 10**6)]
     found = allocate(cells, stage("{families: {law: law.json}}"), 10**6, 4.0, of_three(), "samples")
-    wanted = dict(zip(*(lambda one: (one.families, one.shares))(family_ratios(of_three(), Question())), strict=True))
+    wanted = dict(
+        zip(*(lambda one: (one.families, one.shares))(family_ratios(of_three(), RatioObjective())), strict=True)
+    )
     assert shares_of(cells, found.target) == pytest.approx(wanted, abs=1e-5)
 
 

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 
 from tests.property_sizes import scaled
 from winnow.schemas.errors import WinnowError
-from winnow.scoring.scaling_law.across import shares_across_sources
+from winnow.scoring.scaling_law.fixed_sources import shares_across_sources
 from winnow.scoring.scaling_law.ratios import objective, optimal_shares
 from winnow.scoring.scaling_law.repeats import R_STAR, effective_tokens
 
