@@ -23,8 +23,6 @@ from winnow.filters.operators import STATUS, Assets, Kernel, TextOperator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between, NotEmpty
 
-__all__ = ["OPERATOR", "HashList", "ListConfig", "matches", "near_vectors", "parse_hashes"]
-
 HASH, QUALITY = "image.pdq.hash", "image.pdq.quality"
 _BYTES = 32
 MAX_LIST_BYTES = 1 << 30

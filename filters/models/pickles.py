@@ -10,8 +10,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
-__all__ = ["Call", "Name", "read_pickle"]
-
 MAX_INSTRUCTIONS = 4_000_000  # the largest that is read, a tokenizer, has 2.3 million
 
 _DICTIONARIES: Final = frozenset({"collections.OrderedDict", "collections.defaultdict"})

@@ -18,8 +18,6 @@ from winnow.filters.models.torch_files import read_arrays
 from winnow.schemas.assets import Asset, BuiltAsset
 from winnow.schemas.errors import WinnowError
 
-__all__ = ["BINS", "COLUMNS", "FRAMES", "MARGIN", "MODEL", "ROWS", "histograms"]
-
 FRAMES: Final = 100
 """What the network sees at once."""
 MARGIN: Final = 25

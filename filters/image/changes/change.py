@@ -27,17 +27,6 @@ from winnow.schemas.identity import Json
 
 Counts: TypeAlias = NDArray[np.int64]
 
-__all__ = [
-    "CHANGER",
-    "ChangedPicture",
-    "UnchangeableError",
-    "change",
-    "decoded_side",
-    "estimated_bytes",
-    "require_changers",
-    "resolved",
-]
-
 CHANGER: Final = 2
 """Goes up whenever a picture is changed to other bytes by the same packages."""
 

@@ -10,8 +10,6 @@ from winnow.filters.extras import required_package
 from winnow.filters.image.changes.sizes import Layout
 from winnow.filters.image.decode.shrink import shrink
 
-__all__ = ["Box", "blur", "framed", "scaled"]
-
 Pixels = NDArray[np.uint8]
 
 WHITE = 255

@@ -10,32 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
-__all__ = [
-    "FRAME_MARKERS",
-    "MOST_LOOKS",
-    "TIFF_TEXT",
-    "Bytes",
-    "CutError",
-    "InMemoryBytes",
-    "Part",
-    "Segments",
-    "UnreadableError",
-    "Walk",
-    "boxes",
-    "boxes_at",
-    "gif_blocks",
-    "jpeg_segments",
-    "png_chunks",
-    "riff_chunks",
-    "tiff_entries",
-    "tiff_following",
-    "tiff_numbers",
-    "tiff_order",
-    "tiff_start",
-    "tiff_values",
-    "with_segments",
-]
-
 MOST_LOOKS: Final = 4096  # segments, chunks, boxes or entries; a photograph has some dozens
 
 FRAME_MARKERS: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # except those of tables and an extension

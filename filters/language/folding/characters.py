@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from winnow.filters.language.kernels.classes import flags_by_point
 
-__all__ = ["INVISIBLE", "Characters", "characters", "folded_character", "is_stripped"]
-
 WORD = 1 << 16  # letters, digits, marks and underscores: word characters
 LATIN = 1 << 17
 CYRILLIC = 1 << 18

@@ -18,18 +18,6 @@ from numba.extending import intrinsic
 from winnow.filters.language.kernels.spans import Texts
 from winnow.schemas.kernels import inlined, kernel, leaf
 
-__all__ = [
-    "DIGEST",
-    "DIGEST_BYTES",
-    "Halves",
-    "absorbed",
-    "digest_column",
-    "digests_of",
-    "finished",
-    "load_word",
-    "store_word",
-]
-
 DIGEST_BYTES = 16
 DIGEST = pa.binary(DIGEST_BYTES)
 

@@ -4,8 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from winnow.filters.language.words.packages import Segmenter
 
-__all__ = ["whole_words"]
-
 _BREAKS = frozenset("\n\r。！？!?；;．")
 _AROUND = 400
 """Characters segmented on each side of a match, unless a sentence ends before: text farther away does not change word

@@ -29,8 +29,6 @@ from winnow.filters.language.lexicons.substrings import Unspaced
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.languages import script_ranges
 
-__all__ = ["SEGMENTERS", "Lexicon", "compiled"]
-
 LEET = np.array([ord(one) for one in "oi2eas6tbg"], np.uint8)
 """The letter that each digit may stand for; `l` counts as `i`."""
 

@@ -17,8 +17,6 @@ from pathlib import Path
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.languages import three_letters
 
-__all__ = ["Lists", "joined", "read_lists", "write_lists"]
-
 Lists = Mapping[str, tuple[str, ...]]
 """From a language's ISO 639-3 code to its words."""
 

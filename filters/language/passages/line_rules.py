@@ -6,20 +6,6 @@ import numpy.typing as npt
 from winnow.filters.language.kernels.classes import BREAK, DECIMAL, SPACE, Table, decode, flags_of, width
 from winnow.schemas.kernels import leaf
 
-__all__ = [
-    "CURLY",
-    "JAVASCRIPT",
-    "LOREM",
-    "POLICY",
-    "counted_words",
-    "found_phrases",
-    "left",
-    "line_at",
-    "next_citation",
-    "right",
-    "terminated",
-]
-
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 

@@ -17,8 +17,6 @@ from importlib.metadata import PackageNotFoundError, version
 from threading import Lock
 from typing import TypeAlias
 
-__all__ = ["PACKAGES", "SPACY", "Package", "Segmenter", "TooLongError", "install_commands", "package_segmenter"]
-
 Segmenter: TypeAlias = Callable[[str], list[str]]
 """Splits a text into words; blank words are dropped later."""
 

@@ -18,8 +18,6 @@ from winnow.filters.language.kernels.lookup import strings_block
 from winnow.filters.language.kernels.tables import language_table, tables
 from winnow.schemas.errors import RecipeError
 
-__all__ = ["Rules", "language_rules", "languages", "sentence_ends"]
-
 IS_SPACE, IS_ACTIVE, IS_DOT = 1, 2, 4
 """Flags of a class: it separates chunks, a rule may match if it is present, it is a full stop."""
 

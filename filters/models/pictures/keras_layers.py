@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from winnow.filters.models.onnx.writing import OnnxGraph
 from winnow.schemas.errors import WinnowError
 
-__all__ = ["keras_onnx"]
-
 Arrays = Mapping[str, NDArray[np.float32]]
 Layer = Mapping[str, Any]
 

@@ -26,8 +26,6 @@ from winnow.filters.operators import STATUS, Assets, Kernel, Operator, PictureOp
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between
 
-__all__ = ["NO_EMBEDDING", "ScoreConfig", "read_head", "score_operator"]
-
 NO_EMBEDDING: Final = "no_embedding"
 """The status of a row whose pictures have no vectors."""
 

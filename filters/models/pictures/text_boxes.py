@@ -16,8 +16,6 @@ from winnow.filters.models.pictures.framing import Framing
 from winnow.schemas.assets import Asset
 from winnow.schemas.kernels import kernel
 
-__all__ = ["MODEL", "covered_by", "framing_for", "text_boxes"]
-
 LIKELY: Final = 0.3  # rapidocr's `thresh`
 GROWTH: Final = 1.6  # its `unclip_ratio`
 SMALLEST: Final = 3  # its `min_size`, in pixels

@@ -9,8 +9,6 @@ import orjson
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import shown
 
-__all__ = ["KINDS", "Names", "Sizes", "described"]
-
 MAX_CONFIG_BYTES: Final = 1 << 20
 
 

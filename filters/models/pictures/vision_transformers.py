@@ -21,8 +21,6 @@ from winnow.filters.models.pictures.transformer_kinds import Names, Sizes, descr
 from winnow.filters.models.tensors import read_tensors
 from winnow.schemas.errors import RecipeError
 
-__all__ = ["encoder_of"]
-
 Weights: TypeAlias = NDArray[np.float32]
 
 _QUICK: Final = 1.702  # CLIP's approximation of GELU: x · sigmoid(1.702 x)

@@ -19,8 +19,6 @@ import numpy.typing as npt
 from winnow.filters.language.kernels.spans import Texts
 from winnow.schemas.kernels import kernel, leaf
 
-__all__ = ["MIN_DIGITS", "DigitGroups", "digit_groups", "glued_after", "glued_before", "separator"]
-
 MIN_DIGITS = 6
 _MAX_JOINT = 3  # separators between two runs of a group
 _BLOCK = 16  # bytes checked for digits at a time

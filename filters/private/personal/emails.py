@@ -34,8 +34,6 @@ from winnow.filters.private.personal.letters import (
 )
 from winnow.schemas.kernels import kernel, leaf
 
-__all__ = ["emails"]
-
 _BLOCK = 64
 _AFTER = 4  # bytes after a position that decide whether an at sign may be there
 _MAX_DOTS = 4  # written-out dots in a local part

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from av import Packet
     from av.video.frame import VideoFrame
 
-__all__ = ["Cues", "Frames", "Hashes", "Packets", "Stills", "Vectors"]
-
 _BATCH_ROWS: Final = 256
 _BATCH_STILL_BYTES: Final = 16 << 20
 _SECONDS: Final = 0.25  # between hashes: the frames of a copy that begins in between are an eighth away

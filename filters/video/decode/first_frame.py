@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from av import Packet
     from av.video.frame import VideoFrame
 
-__all__ = ["FirstFrame", "beginning_of", "first_packets", "first_tick"]
-
 _AHEAD_PACKETS: Final = 32  # of pictures, among which the first frame is found: no codec reorders more
 _MOST_AHEAD: Final = 4096  # packets kept while there is no keyframe to begin with
 _MOST_AHEAD_BYTES: Final = 64 << 20

@@ -7,8 +7,6 @@ needs every frame. The values of a signal depend on the video and the signal, ne
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-__all__ = ["KINDS", "Clip", "Kind", "Signal"]
-
 Kind: TypeAlias = Literal["packets", "frames", "vectors", "stills", "hashes", "sound", "subtitles"]
 KINDS: Final[tuple[Kind, ...]] = ("packets", "frames", "vectors", "stills", "hashes", "sound", "subtitles")
 

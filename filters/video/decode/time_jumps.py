@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from av import Packet
     from av.video.stream import VideoStream
 
-__all__ = ["TimeJumps"]
-
 _SUSPICIOUS: Final = 1  # second after all frames before
 _MOST_REORDERED: Final = 16  # frames, in H.264 and HEVC; other codecs reorder fewer
 _MOST_HELD: Final = 1024  # frames that are examined: more than a cluster or fragment of five seconds has

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from av.video.codeccontext import VideoCodecContext
     from av.video.frame import VideoFrame
 
-__all__ = ["VideoPass"]
-
 Collected: TypeAlias = Packets | Frames | Vectors | Stills | Hashes | SoundBlocks | Cues
 
 # If packets were read, decoded and measured one by one, the code of each step would drop out of the processor's caches.
