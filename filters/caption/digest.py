@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from winnow.filters.caption.lists import MEDIA, REASONS, captions_of, listed
 from winnow.filters.language.kernels.digests import DIGEST
-from winnow.filters.operators import CAPTIONS, ITEMS, STATUS, TEXT, Assets, Kernel, TextOperator
+from winnow.filters.operators import CAPTIONS, ITEMS, STATUS, TEXT, TextOperator
 from winnow.filters.text.digest import digests
 from winnow.schemas.recipe.checks import NotEmpty
 
@@ -29,10 +29,6 @@ def caption_digests(batch: pa.RecordBatch, config: CaptionDigestConfig) -> pa.Re
     return listed(captions, WRITES, [found["status"], found["digest"]])
 
 
-def _load(config: CaptionDigestConfig, _assets: Assets) -> Kernel:
-    return partial(caption_digests, config=config)
-
-
 OPERATOR = TextOperator(
     name="caption.digest",
     version=1,
@@ -40,7 +36,7 @@ OPERATOR = TextOperator(
     config=CaptionDigestConfig,
     reads=lambda config: (config.captions, MEDIA),
     writes=lambda _: WRITES,
-    load=_load,
+    load=lambda config, _assets: partial(caption_digests, config=config),
     needs=(MEDIA,),
     reasons=REASONS,
 )

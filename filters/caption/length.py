@@ -17,7 +17,7 @@ from winnow.filters.language.identification.scripts import dominant_scripts, scr
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.language.lexicons.scanning import UNSPACED
 from winnow.filters.language.words import segment
-from winnow.filters.operators import CAPTIONS, STATUS, Assets, Kernel, TextOperator
+from winnow.filters.operators import CAPTIONS, STATUS, TextOperator
 from winnow.schemas.recipe.checks import NotEmpty
 
 WRITES = pa.schema(
@@ -63,10 +63,6 @@ def length(batch: pa.RecordBatch, config: LengthConfig) -> pa.RecordBatch:
     return listed(captions, WRITES, columns)
 
 
-def _load(config: LengthConfig, _assets: Assets) -> Kernel:
-    return partial(length, config=config)
-
-
 OPERATOR = TextOperator(
     name="caption.length",
     version=3,  # 3: letters are counted in composed form (NFC), characters as written
@@ -74,7 +70,7 @@ OPERATOR = TextOperator(
     config=LengthConfig,
     reads=lambda config: (config.captions, MEDIA),
     writes=lambda _: WRITES,
-    load=_load,
+    load=lambda config, _assets: partial(length, config=config),
     needs=(MEDIA,),
     reasons=REASONS,
 )

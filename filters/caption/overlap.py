@@ -17,7 +17,7 @@ import pyarrow as pa
 import regex
 
 from winnow.filters.caption.lists import MEDIA, REASONS, captions_of, listed
-from winnow.filters.operators import CAPTIONS, STATUS, Assets, Kernel, TextOperator
+from winnow.filters.operators import CAPTIONS, STATUS, TextOperator
 from winnow.schemas.recipe.checks import NotEmpty
 
 URL = "samples.url"
@@ -109,10 +109,6 @@ def _plain(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold().strip()
 
 
-def _load(config: OverlapConfig, _assets: Assets) -> Kernel:
-    return partial(overlap, config=config)
-
-
 OPERATOR = TextOperator(
     name="caption.overlap",
     version=2,  # 2: only the first 262,144 characters of a caption are split into words
@@ -120,7 +116,7 @@ OPERATOR = TextOperator(
     config=OverlapConfig,
     reads=lambda config: (config.captions, MEDIA, URL),
     writes=lambda _: WRITES,
-    load=_load,
+    load=lambda config, _assets: partial(overlap, config=config),
     needs=(MEDIA,),
     reasons=REASONS,
 )

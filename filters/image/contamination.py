@@ -149,16 +149,12 @@ def _load(config: ListConfig, assets: Assets) -> Kernel:
     return partial(matches, listed=parse_hashes(raw, path.name), config=config)
 
 
-def _reads(config: ListConfig) -> tuple[str, ...]:
-    return (HASH, QUALITY) if config.by == "pdq" else (f"{config.embedding}.vector",)
-
-
 OPERATOR = TextOperator(
     name="image.contamination",
     version=1,
     summary="nearest picture of an evaluation set, by PDQ hashes or embeddings",
     config=ListConfig,
-    reads=_reads,
+    reads=lambda config: (HASH, QUALITY) if config.by == "pdq" else (f"{config.embedding}.vector",),
     writes=lambda config: OF_HASHES if config.by == "pdq" else OF_VECTORS,
     load=_load,
     needs=(),

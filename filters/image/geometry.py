@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from winnow.filters.operators import NO_PIXELS, Assets, Kernel, PictureOperator
+from winnow.filters.operators import NO_PIXELS, PictureOperator
 
 WRITES = pa.schema(
     [
@@ -37,16 +37,12 @@ def geometry(batch: pa.RecordBatch, _config: GeometryConfig) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=WRITES)
 
 
-def _load(config: GeometryConfig, _assets: Assets) -> Kernel:
-    return partial(geometry, _config=config)
-
-
 OPERATOR = PictureOperator(
     name="image.geometry",
     version=2,
     summary="width, height, aspect, bytes and frames of each picture",
     config=GeometryConfig,
     writes=lambda _: WRITES,
-    load=_load,
+    load=lambda config, _assets: partial(geometry, _config=config),
     side=lambda _: NO_PIXELS,
 )

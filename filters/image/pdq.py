@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from winnow.filters.duplicates.perceptual.pdq import pdq
 from winnow.filters.image.decode.batches import pixels_of
-from winnow.filters.operators import Assets, Kernel, PictureOperator
+from winnow.filters.operators import PictureOperator
 
 WRITES = pa.schema(
     [
@@ -34,15 +34,11 @@ def hashes(batch: pa.RecordBatch, _config: PdqConfig) -> pa.RecordBatch:
     )
 
 
-def _load(config: PdqConfig, _assets: Assets) -> Kernel:
-    return partial(hashes, _config=config)
-
-
 OPERATOR = PictureOperator(
     name="image.pdq",
     version=1,
     summary="PDQ hash of each picture and its quality, for near-duplicates",
     config=PdqConfig,
     writes=lambda _: WRITES,
-    load=_load,
+    load=lambda config, _assets: partial(hashes, _config=config),
 )

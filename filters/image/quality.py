@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.image.decode.batches import pixels_of
 from winnow.filters.image.decode.luma import luma_sums, pair_tables
-from winnow.filters.operators import Assets, Kernel, PictureOperator
+from winnow.filters.operators import PictureOperator
 from winnow.schemas.recipe.checks import Between
 
 WRITES = pa.schema(
@@ -77,16 +77,12 @@ def _writes(config: QualityConfig) -> pa.Schema:
     return SHARPNESS if config.only_sharpness else WRITES
 
 
-def _load(config: QualityConfig, _assets: Assets) -> Kernel:
-    return partial(quality, config=config)
-
-
 OPERATOR = PictureOperator(
     name="image.quality",
     version=1,
     summary="sharpness, contrast, entropy and exposure of each picture",
     config=QualityConfig,
     writes=_writes,
-    load=_load,
+    load=lambda config, _assets: partial(quality, config=config),
     side=lambda config: config.side,
 )

@@ -16,7 +16,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.operators import STATUS, Assets, Kernel, TextOperator
+from winnow.filters.operators import STATUS, TextOperator
 from winnow.filters.web.rights.statements import MALFORMED, MEANINGS, NOTHING, Meaning, said_by
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe.checks import Between, Matching
@@ -172,10 +172,6 @@ def _statements(recorded: Mapping[str, Json]) -> Iterator[tuple[str, str, str | 
         yield "header" if HEADERS in recorded else "meta", CUT, None
 
 
-def _load(config: OptOutConfig, _assets: Assets) -> Kernel:
-    return partial(opt_out, config=config)
-
-
 OPERATOR = TextOperator(
     name="page.opt_out",
     version=1,
@@ -183,7 +179,7 @@ OPERATOR = TextOperator(
     config=OptOutConfig,
     reads=lambda _config: (METADATA, FETCHED_AT),
     writes=lambda _config: WRITES,
-    load=_load,
+    load=lambda config, _assets: partial(opt_out, config=config),
     needs=(METADATA,),
     reasons=(NO_RESPONSE,),
     detects=lambda _config: {"opted_out": "rights.opt_out"},

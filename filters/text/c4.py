@@ -34,7 +34,7 @@ from winnow.filters.language.passages.line_rules import (
 from winnow.filters.language.passages.passages import trimmed
 from winnow.filters.language.words import segment, sentences
 from winnow.filters.language.words.sentences import sentences_of_lines
-from winnow.filters.operators import TEXT, Assets, Kernel, TextOperator
+from winnow.filters.operators import TEXT, TextOperator
 from winnow.schemas.kernels import kernel, leaf
 from winnow.schemas.recipe.checks import Between
 
@@ -259,10 +259,6 @@ def _measure(config: Config, batch: pa.RecordBatch) -> pa.RecordBatch:
     return c4(texts_of(batch.column(TEXT)), config)
 
 
-def _load(config: Config, _assets: Assets) -> Kernel:
-    return partial(_measure, config)
-
-
 OPERATOR = TextOperator(
     name="text.c4",
     version=1,
@@ -270,6 +266,6 @@ OPERATOR = TextOperator(
     config=Config,
     reads=lambda _config: (TEXT,),
     writes=lambda _config: _SCHEMA,
-    load=_load,
+    load=lambda config, _assets: partial(_measure, config),
     memory=28,
 )

@@ -120,10 +120,6 @@ def _model(config: ClassifierConfig) -> str:
     )
 
 
-def _assets(config: ClassifierConfig) -> tuple[str, ...]:
-    return (_model(config),)
-
-
 def _load(config: ClassifierConfig, assets: Assets) -> Kernel:
     path = assets.path(_model(config))
     scorer = FastTextScorer(path, config.positive, config.normalisation, config.decimals)
@@ -138,7 +134,7 @@ OPERATOR = TextOperator(
     reads=lambda _config: (TEXT,),
     writes=lambda _config: WRITES,
     load=_load,
-    assets=_assets,
+    assets=lambda config: (_model(config),),
     resource="model",
     reasons=(NO_WORDS,),
     memory=72,  # `tutorial` makes three characters of a mark, of four bytes each beside an emoji, copied in lower case

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.edits import SPANS, spans_column
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
+from winnow.filters.operators import STATUS, TEXT, TextOperator
 from winnow.schemas.recipe.checks import Between
 
 _TOO_MANY = "too_many_spans"
@@ -115,10 +115,6 @@ def controls(batch: pa.RecordBatch, config: Config) -> pa.RecordBatch:
     )
 
 
-def _load(config: Config, _assets: Assets) -> Kernel:
-    return partial(controls, config=config)
-
-
 OPERATOR = TextOperator(
     name="text.controls",
     version=1,
@@ -126,7 +122,7 @@ OPERATOR = TextOperator(
     config=Config,
     reads=lambda _config: (TEXT,),
     writes=lambda _config: _SCHEMA,
-    load=_load,
+    load=lambda config, _assets: partial(controls, config=config),
     as_written=True,
     memory=8,
     reasons=(_TOO_MANY,),

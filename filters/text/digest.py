@@ -26,7 +26,7 @@ from winnow.filters.language.kernels.digests import (
     store_word,
 )
 from winnow.filters.language.kernels.spans import texts_of
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
+from winnow.filters.operators import STATUS, TEXT, TextOperator
 from winnow.schemas.kernels import kernel, leaf
 
 NAME = "text.digest"
@@ -189,10 +189,6 @@ def digests(batch: pa.RecordBatch, form: Form) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=WRITES)
 
 
-def _load(config: DigestConfig, _assets: Assets) -> Kernel:
-    return partial(digests, form=config.form)
-
-
 OPERATOR = TextOperator(
     name=NAME,
     version=VERSION,
@@ -200,7 +196,7 @@ OPERATOR = TextOperator(
     config=DigestConfig,
     reads=lambda _config: (TEXT,),
     writes=lambda _config: WRITES,
-    load=_load,
+    load=lambda config, _assets: partial(digests, form=config.form),
     as_written=True,
     reasons=(NO_TEXT_LEFT,),
 )

@@ -24,7 +24,7 @@ from winnow.filters.language.kernels.classes import (
 from winnow.filters.language.kernels.ranges import document_seed, first_equals
 from winnow.filters.language.passages.passages import code_points
 from winnow.filters.language.words import lines, segment
-from winnow.filters.operators import TEXT, Assets, Kernel, TextOperator
+from winnow.filters.operators import TEXT, TextOperator
 from winnow.schemas.kernels import kernel, leaf
 from winnow.schemas.recipe.checks import Between
 
@@ -139,10 +139,6 @@ def _measure(config: Config, stops: Table, batch: pa.RecordBatch) -> pa.RecordBa
     return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
 
 
-def _load(config: Config, _assets: Assets) -> Kernel:
-    return partial(_measure, config, _stops(config.stop_chars))
-
-
 OPERATOR = TextOperator(
     name="text.fineweb",
     version=1,
@@ -150,6 +146,6 @@ OPERATOR = TextOperator(
     config=Config,
     reads=lambda _config: (TEXT,),
     writes=lambda _config: _SCHEMA,
-    load=_load,
+    load=lambda config, _assets: partial(_measure, config, _stops(config.stop_chars)),
     memory=16,
 )

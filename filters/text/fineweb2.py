@@ -43,7 +43,7 @@ from winnow.filters.language.words.packages import (
     package_segmenter,
 )
 from winnow.filters.language.words.scripts import segmentation_of
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
+from winnow.filters.operators import STATUS, TEXT, Assets, TextOperator
 from winnow.schemas.recipe.checks import Between
 
 _TOP = (2, 3, 4)  # n-gram lengths whose most frequent n-gram is measured
@@ -270,10 +270,6 @@ def _measures(found: _Found, stop_words: tuple[str, ...]) -> _Values:
     return columns
 
 
-def _load(config: Config, _assets: Assets) -> Kernel:
-    return lambda batch: _Batch(config, batch).measure()
-
-
 def _packages(config: Config) -> list[Package]:
     """The packages that a configuration uses if they are installed."""
     return [one for name, one in PACKAGES.items() if config.packages == "all" or not name.startswith(SPACY)]
@@ -308,7 +304,7 @@ OPERATOR = TextOperator(
     config=Config,
     reads=lambda _config: (TEXT, KEY),
     writes=lambda _config: _SCHEMA,
-    load=_load,
+    load=lambda config, _assets: lambda batch: _Batch(config, batch).measure(),
     memory=40,
     reasons=_REASONS,
     depends=_installed,

@@ -34,7 +34,7 @@ from winnow.filters.language.passages.symbols import DATATROVE_SYMBOLS
 from winnow.filters.language.passages.word_counts import count_marks, count_words, kinds_of_characters
 from winnow.filters.language.thresholds.multilingual import ENGLISH_STOP_WORDS
 from winnow.filters.language.words import lines, segment, texts_of
-from winnow.filters.operators import TEXT, Assets, Kernel, TextOperator
+from winnow.filters.operators import TEXT, TextOperator
 from winnow.schemas.errors import RecipeError
 
 Style = Literal["datatrove", "dolma", "dolma_v1", "paper"]
@@ -190,10 +190,6 @@ def _gram_shares(
     }
 
 
-def _load(config: Config, _assets: Assets) -> Kernel:
-    return partial(_measure, config, kinds_of_characters(DATATROVE_SYMBOLS))
-
-
 OPERATOR = TextOperator(
     name="text.gopher",
     version=1,
@@ -201,6 +197,6 @@ OPERATOR = TextOperator(
     config=Config,
     reads=lambda _config: (TEXT,),
     writes=lambda _config: _SCHEMA,
-    load=_load,
+    load=lambda config, _assets: partial(_measure, config, kinds_of_characters(DATATROVE_SYMBOLS)),
     memory=40,
 )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.operators import TEXT, Assets, Kernel, TextOperator
+from winnow.filters.operators import TEXT, TextOperator
 
 VERSION = 1
 
@@ -36,10 +36,6 @@ def lengths(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([column.cast(pa.int64()) for column in columns], schema=WRITES)
 
 
-def _load(_config: LengthConfig, _assets: Assets) -> Kernel:
-    return lengths
-
-
 OPERATOR = TextOperator(
     name="text.length",
     version=VERSION,
@@ -47,6 +43,6 @@ OPERATOR = TextOperator(
     config=LengthConfig,
     reads=lambda _config: (TEXT,),
     writes=lambda _config: WRITES,
-    load=_load,
+    load=lambda _config, _assets: lengths,
     as_written=True,
 )

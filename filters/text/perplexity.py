@@ -158,10 +158,6 @@ def _model(config: PerplexityConfig) -> str:
     )
 
 
-def _assets(config: PerplexityConfig) -> tuple[str, ...]:
-    return (_model(config),)
-
-
 def _load(config: PerplexityConfig, assets: Assets) -> Kernel:
     path = assets.path(_model(config))
     try:
@@ -184,7 +180,7 @@ OPERATOR = TextOperator(
     reads=lambda _config: (TEXT,),
     writes=lambda _config: WRITES,
     load=_load,
-    assets=_assets,
+    assets=lambda config: (_model(config),),
     resource="model",
     reasons=(NO_WORDS,),
     memory=56,  # KenLM answers with an object for each word of a line

@@ -78,10 +78,6 @@ def _regional(config: Config) -> bool:
     return not _BY_REGION.keys().isdisjoint(config.kinds)
 
 
-def _reads(config: Config) -> tuple[str, ...]:
-    return (TEXT, _LANGUAGE, _DOMAIN) if _regional(config) and not config.regions else (TEXT,)
-
-
 def _regions(batch: pa.RecordBatch, config: Config, short: npt.NDArray[np.bool_] | None = None) -> Regions:
     """The possible countries of each text."""
     if config.regions or not _regional(config):
@@ -162,10 +158,6 @@ def _load(config: Config, _assets: Assets) -> Kernel:
     return partial(pii, config=config)
 
 
-def _detects(config: Config) -> Mapping[str, str]:
-    return {kind: f"personal.{kind}" for kind in KINDS if kind in config.kinds}
-
-
 OPERATOR = TextOperator(
     name="text.pii",
     # 2: of wallets, Bitcoin's alone; 3: words that announce phones, by language; 4: more of them, and hours between;
@@ -175,11 +167,11 @@ OPERATOR = TextOperator(
     version=9,
     summary="personal data: e-mail, IP, phone, bank account, card, national id and Bitcoin wallet, as typed spans",
     config=Config,
-    reads=_reads,
+    reads=lambda config: (TEXT, _LANGUAGE, _DOMAIN) if _regional(config) and not config.regions else (TEXT,),
     writes=lambda _config: _SCHEMA,
     load=_load,
     memory=56,
     reasons=(_TOO_MANY,),
-    detects=_detects,
+    detects=lambda config: {kind: f"personal.{kind}" for kind in KINDS if kind in config.kinds},
     kinds=lambda config: config.kinds,
 )

@@ -29,7 +29,7 @@ from winnow.filters.language.kernels.spans import Texts, Words, texts_of
 from winnow.filters.language.passages.passages import without_space
 from winnow.filters.language.passages.refined_lines import LINE_COUNTS, clean_lines
 from winnow.filters.language.words import lines
-from winnow.filters.operators import TEXT, Assets, Kernel, TextOperator
+from winnow.filters.operators import TEXT, TextOperator
 from winnow.schemas.kernels import kernel, leaf
 from winnow.schemas.recipe.checks import Between
 
@@ -228,10 +228,6 @@ def _measure(config: Config, batch: pa.RecordBatch) -> pa.RecordBatch:
     return refinedweb(texts_of(texts), lines(texts, "newline"), config)
 
 
-def _load(config: Config, _assets: Assets) -> Kernel:
-    return partial(_measure, config)
-
-
 OPERATOR = TextOperator(
     name="text.refinedweb",
     version=1,
@@ -239,6 +235,6 @@ OPERATOR = TextOperator(
     config=Config,
     reads=lambda _config: (TEXT,),
     writes=lambda _config: _SCHEMA,
-    load=_load,
+    load=lambda config, _assets: partial(_measure, config),
     memory=32,
 )

@@ -109,14 +109,6 @@ def _languages(config: SafetyModelConfig) -> frozenset[str] | None:
     return None if config.languages == (ANY,) else frozenset(config.languages)
 
 
-def _reads(config: SafetyModelConfig) -> tuple[str, ...]:
-    return (TEXT,) if _languages(config) is None else (TEXT, LANGUAGE)
-
-
-def _detects(config: SafetyModelConfig) -> dict[str, str]:
-    return {label.name: label.detects for label in config.labels if label.detects is not None}
-
-
 def activated(values: npt.NDArray[np.float64], activation: Activation) -> npt.NDArray[np.float64]:
     """Apply the activation to a model's outputs."""
     if activation == "softmax":
@@ -219,13 +211,13 @@ OPERATOR = TextOperator(
     version=1,
     summary="scores of your own safety model: ONNX, or PyTorch with weights in safetensors",
     config=SafetyModelConfig,
-    reads=_reads,
+    reads=lambda config: (TEXT,) if _languages(config) is None else (TEXT, LANGUAGE),
     writes=writes,
     load=_load,
     assets=_assets,
     resource="model",
     reasons=(NO_LANGUAGE, NO_DETECTOR, NO_TOKENS, NOT_FINITE),
-    detects=_detects,
+    detects=lambda config: {label.name: label.detects for label in config.labels if label.detects is not None},
     languages=_languages,
     depends=lambda config: code_identity(config.architecture.partition(":")[0]) if config.architecture else (),
 )

@@ -15,7 +15,7 @@ import pyarrow as pa
 from winnow.filters.edits import TYPED_SPANS, typed_spans_column
 from winnow.filters.language.folding import FoldedTexts, fold
 from winnow.filters.language.kernels.spans import texts_of
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
+from winnow.filters.operators import STATUS, TEXT, TextOperator
 from winnow.filters.private.credentials import Credential, Settings, credentials, kinds
 from winnow.schemas.recipe.checks import Between
 
@@ -85,10 +85,6 @@ def secrets(batch: pa.RecordBatch, config: Config) -> pa.RecordBatch:
     )
 
 
-def _load(config: Config, _assets: Assets) -> Kernel:
-    return partial(secrets, config=config)
-
-
 OPERATOR = TextOperator(
     name="text.secrets",
     version=1,
@@ -96,7 +92,7 @@ OPERATOR = TextOperator(
     config=Config,
     reads=lambda _config: (TEXT,),
     writes=lambda _config: _SCHEMA,
-    load=_load,
+    load=lambda config, _assets: partial(secrets, config=config),
     memory=8,
     reasons=(_TOO_MANY,),
     detects=lambda _config: {"credentials": "secrets.credential"},  # the other columns count subsets

@@ -190,10 +190,6 @@ def _add(
     np.add.at(totals, owner, found[stretches.indices.to_numpy()])
 
 
-def _reads(config: UnigramConfig) -> tuple[str, ...]:
-    return (TEXT,) if config.language else (TEXT, config.column)
-
-
 def _load(config: UnigramConfig, _assets: Assets) -> Kernel:
     require_wordfreq()
     name: ListName = config.wordlist
@@ -216,7 +212,7 @@ OPERATOR = TextOperator(
     version=1,
     summary="how common the words of a text are in its language, by wordfreq's lists for about 42 languages",
     config=UnigramConfig,
-    reads=_reads,
+    reads=lambda config: (TEXT,) if config.language else (TEXT, config.column),
     writes=lambda _config: WRITES,
     load=_load,
     memory=160,

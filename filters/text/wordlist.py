@@ -33,7 +33,7 @@ from winnow.filters.language.lexicons.substrings import scan_unspaced
 from winnow.filters.language.words.packages import PACKAGES, Segmenter, package_segmenter
 from winnow.filters.language.words.unspaced import split_unicode
 from winnow.filters.models.file_state import FileState, file_state
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
+from winnow.filters.operators import STATUS, TEXT, Assets, TextOperator
 
 LANGUAGE = "text.language.code"
 
@@ -214,14 +214,6 @@ def _codes_of(file: FileState) -> frozenset[str]:
     return frozenset(read_lists(file.path))
 
 
-def _languages(config: Config) -> frozenset[str]:
-    return covered_languages(code for name in config.lists for code in _codes(name))
-
-
-def _load(config: Config, assets: Assets) -> Kernel:
-    return _Measure(config, assets)
-
-
 OPERATOR = TextOperator(
     name="text.wordlist",
     version=1,
@@ -229,11 +221,11 @@ OPERATOR = TextOperator(
     config=Config,
     reads=lambda _config: (TEXT, LANGUAGE),
     writes=lambda _config: _SCHEMA,
-    load=_load,
+    load=lambda config, assets: _Measure(config, assets),
     assets=lambda config: config.lists,
     memory=16,
     declares=ASSETS,
     reasons=_REASONS,
     detects=lambda _config: dict.fromkeys(("hits", "distinct", "density"), "language.vulgar"),
-    languages=_languages,
+    languages=lambda config: covered_languages(code for name in config.lists for code in _codes(name)),
 )

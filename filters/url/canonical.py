@@ -18,7 +18,7 @@ from numba import uint64
 
 from winnow.filters.language.kernels.digests import DIGEST, Halves, digest_column, digests_of, finished
 from winnow.filters.language.kernels.spans import texts_of
-from winnow.filters.operators import STATUS, Assets, Kernel, TextOperator
+from winnow.filters.operators import STATUS, TextOperator
 from winnow.filters.web import urls
 from winnow.filters.web.url_lists.hashing import Bytes, lowered
 from winnow.filters.web.url_lists.scanning import CLASSES, NOT_PLAIN, is_escape, scan
@@ -333,10 +333,6 @@ def _digests_of_strings(spelt: Sequence[str]) -> Halves:
     return digests_of(texts_of(pa.array(spelt, pa.large_string())))
 
 
-def _load(config: CanonicalConfig, _assets: Assets) -> Kernel:
-    return partial(canonical, config=config)
-
-
 OPERATOR = TextOperator(
     name=NAME,
     version=VERSION,
@@ -344,7 +340,7 @@ OPERATOR = TextOperator(
     config=CanonicalConfig,
     reads=lambda _config: (URL,),
     writes=lambda _config: WRITES,
-    load=_load,
+    load=lambda config, _assets: partial(canonical, config=config),
     needs=(URL,),
     reasons=(NOT_AN_ADDRESS,),
 )

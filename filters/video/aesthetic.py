@@ -30,10 +30,6 @@ def _assets(config: AestheticOfFrames) -> tuple[str, ...]:
     return (*OF_PICTURES.assets(config.image), *(EMBEDDING.assets(config.encoder) if _reads_vectors(config) else ()))
 
 
-def _side(config: AestheticOfFrames) -> int | None:
-    return EMBEDDING.side(config.encoder) if _reads_vectors(config) else OF_PICTURES.side(config.image)
-
-
 def _load(config: AestheticOfFrames, assets: Assets) -> Kernel:
     head = OF_PICTURES.load(config.image, assets)
     if not _reads_vectors(config):
@@ -63,5 +59,5 @@ OPERATOR = frames_operator(
     summary="an aesthetic score of frames of each video, by a model of your own",
     load=_load,
     assets=_assets,
-    side=_side,
+    side=lambda config: EMBEDDING.side(config.encoder) if _reads_vectors(config) else OF_PICTURES.side(config.image),
 )

@@ -4,7 +4,6 @@ Loudness is the integrated loudness of ITU-R BS.1770-4 with its two gates, as me
 400 ms, one every 100 ms; those below -70 LUFS are ignored, then those more than 10 LU below the mean of the rest.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -12,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
-from winnow.filters.video.decode.operator import VideoOperator, Watcher
+from winnow.filters.video.decode.operator import VideoOperator
 from winnow.filters.video.decode.signal_requests import Signal
 from winnow.filters.video.decode.signals import BLOCK_SECONDS
 from winnow.schemas.recipe.checks import Between
@@ -128,10 +126,6 @@ def _sound(config: AudioConfig) -> Signal:
     return Signal("sound", level=config.silence)
 
 
-def _load(config: AudioConfig, _assets: Assets) -> Callable[[], Watcher]:
-    return lambda: AudioWatcher(config)
-
-
 OPERATOR = VideoOperator(
     name="video.audio",
     version=2,
@@ -139,5 +133,5 @@ OPERATOR = VideoOperator(
     config=AudioConfig,
     writes=lambda _: WRITES,
     wants=lambda config: frozenset({_sound(config)}),
-    load=_load,
+    load=lambda config, _assets: lambda: AudioWatcher(config),
 )

@@ -1,6 +1,5 @@
 """Sharpness, contrast, entropy and exposure of a video's keyframes, each measured as `image.quality` does."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -9,9 +8,8 @@ import pyarrow.compute as pc
 
 from winnow.filters.image.quality import WRITES as QUALITY
 from winnow.filters.image.quality import QualityConfig, quality
-from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
-from winnow.filters.video.decode.operator import VideoOperator, Watcher
+from winnow.filters.video.decode.operator import VideoOperator
 from winnow.filters.video.decode.signal_requests import Signal
 from winnow.schemas.recipe.checks import Between
 
@@ -58,20 +56,12 @@ class ClarityWatcher:
         return pa.RecordBatch.from_pylist([row], schema=WRITES)
 
 
-def _wants(config: ClarityConfig) -> frozenset[Signal]:
-    return frozenset({Signal("stills", side=config.side)})
-
-
-def _load(_config: ClarityConfig, _assets: Assets) -> Callable[[], Watcher]:
-    return ClarityWatcher
-
-
 OPERATOR = VideoOperator(
     name="video.clarity",
     version=1,
     summary="sharpness, contrast, entropy and exposure of each video's keyframes",
     config=ClarityConfig,
     writes=lambda _: WRITES,
-    wants=_wants,
-    load=_load,
+    wants=lambda config: frozenset({Signal("stills", side=config.side)}),
+    load=lambda _config, _assets: ClarityWatcher,
 )

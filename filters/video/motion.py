@@ -6,7 +6,6 @@ in every codec. Vectors are whatever an encoder found cheapest, and their refere
 (`decode/vectors.py`): they cost little less, are off by a third even for plain pans, and differ by codec.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
@@ -14,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
-from winnow.filters.video.decode.operator import VideoOperator, Watcher
+from winnow.filters.video.decode.operator import VideoOperator
 from winnow.filters.video.decode.signal_requests import Signal
 from winnow.filters.video.decode.signals import LUMA_COLUMNS, LUMA_ROWS, PATCH_COLUMNS, PATCH_ROWS, small_planes
 from winnow.filters.video.matching.flow import match_frames
@@ -146,20 +144,12 @@ def _by_second(
     return found
 
 
-def _wants(config: MotionConfig) -> frozenset[Signal]:
-    return frozenset({VECTORS if config.by == "vectors" else FRAMES})
-
-
-def _load(config: MotionConfig, _assets: Assets) -> Callable[[], Watcher]:
-    return lambda: MotionWatcher(config)
-
-
 OPERATOR = VideoOperator(
     name="video.motion",
     version=2,
     summary="how fast each video's picture moves, in its widths a second",
     config=MotionConfig,
     writes=lambda _: WRITES,
-    wants=_wants,
-    load=_load,
+    wants=lambda config: frozenset({VECTORS if config.by == "vectors" else FRAMES}),
+    load=lambda config, _assets: lambda: MotionWatcher(config),
 )

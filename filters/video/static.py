@@ -8,7 +8,6 @@ lit cells, not at a lit line. A bar that ends within a line of cells makes that 
 share of it, in all cells and frames; so bars thinner than a line are found, too.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -16,9 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
-from winnow.filters.video.decode.operator import VideoOperator, Watcher
+from winnow.filters.video.decode.operator import VideoOperator
 from winnow.filters.video.decode.signal_requests import Signal
 from winnow.filters.video.decode.signals import LUMA_COLUMNS, LUMA_ROWS, small_planes
 from winnow.schemas.recipe.checks import Between
@@ -175,10 +173,6 @@ def _is_black(bar: NDArray[np.uint8]) -> bool:
     return len(bar) > 0 and bool(np.median(bar) <= _BLACK_LEVEL)  # beside a sharp edge compression makes it lighter
 
 
-def _load(config: StaticConfig, _assets: Assets) -> Callable[[], Watcher]:
-    return lambda: StaticWatcher(config)
-
-
 OPERATOR = VideoOperator(
     name="video.static",
     version=4,
@@ -186,5 +180,5 @@ OPERATOR = VideoOperator(
     config=StaticConfig,
     writes=lambda _: WRITES,
     wants=lambda _: frozenset({FRAMES}),
-    load=_load,
+    load=lambda config, _assets: lambda: StaticWatcher(config),
 )

@@ -3,15 +3,13 @@
 Of several text streams, the default one counts, otherwise the first. Lines are in the order of display; a line repeated
 in the next subtitle, as in roll-up captions, is kept once. Subtitles stored as pictures, as on discs, are ignored."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 
-from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
-from winnow.filters.video.decode.operator import VideoOperator, Watcher
+from winnow.filters.video.decode.operator import VideoOperator
 from winnow.filters.video.decode.signal_requests import Signal
 from winnow.schemas.rows.samples import CAPTION
 
@@ -72,10 +70,6 @@ class SubtitlesWatcher:
         return pa.RecordBatch.from_pylist([row], schema=WRITES)
 
 
-def _load(_config: SubtitlesConfig, _assets: Assets) -> Callable[[], Watcher]:
-    return SubtitlesWatcher
-
-
 OPERATOR = VideoOperator(
     name="video.subtitles",
     version=1,
@@ -83,5 +77,5 @@ OPERATOR = VideoOperator(
     config=SubtitlesConfig,
     writes=lambda _: WRITES,
     wants=lambda _: frozenset({_SUBTITLES}),
-    load=_load,
+    load=lambda _config, _assets: SubtitlesWatcher,
 )

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
-from winnow.filters.video.decode.operator import VideoOperator, Watcher
+from winnow.filters.video.decode.operator import VideoOperator
 from winnow.filters.video.decode.signal_requests import Signal
 
 HASHES = Signal("hashes")
@@ -49,10 +48,6 @@ class FrameHashes:
         return pa.RecordBatch.from_arrays(lists, schema=WRITES)
 
 
-def _load(_config: VpdqConfig, _assets: Assets) -> type[Watcher]:
-    return FrameHashes
-
-
 OPERATOR = VideoOperator(
     name="video.vpdq",
     version=2,
@@ -60,5 +55,5 @@ OPERATOR = VideoOperator(
     config=VpdqConfig,
     writes=lambda _: WRITES,
     wants=lambda _: frozenset({HASHES}),
-    load=_load,
+    load=lambda _config, _assets: FrameHashes,
 )

@@ -207,10 +207,6 @@ def cosine_remarks(of: str, _: Any, counted: Mapping[str, int]) -> tuple[str, ..
     )
 
 
-def _bound(config: CosineConfig, encoder: Any) -> CosineSettings:
-    return cosine_settings(config, encoder.model, _LEAST)
-
-
 KIND = DuplicateKind(
     name="embedding",
     version=2,
@@ -227,6 +223,6 @@ KIND = DuplicateKind(
     null_unless_asked=True,
     chosen=60,
     split=40,
-    bind=_bound,
+    bind=lambda config, encoder: cosine_settings(config, encoder.model, _LEAST),
     remarks=partial(cosine_remarks, "sampled embeddings"),
 )

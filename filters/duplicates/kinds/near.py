@@ -5,7 +5,7 @@ The same functions find them in a store (`pipelines.dedupe.near`) and in an engi
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -144,10 +144,6 @@ def _remarks(near: NearSettings, counted: Mapping[str, int]) -> tuple[str, ...]:
     )
 
 
-def _bound(config: NearConfig, _: Any) -> NearSettings:
-    return near_settings(config)
-
-
 SEARCH: Final = ShingleSearch(_scheme, _keys, _candidates, _judge)
 
 KIND = DuplicateKind(
@@ -169,7 +165,7 @@ KIND = DuplicateKind(
     null_unless_asked=True,
     chosen=30,
     split=10,
-    bind=_bound,
+    bind=lambda config, _: near_settings(config),
     described=_described,
     remarks=_remarks,
 )

@@ -1,13 +1,12 @@
 """Videos with similar embeddings: other cuts and edits, and other views of the same thing."""
 
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from winnow.filters.duplicates.kind import VIDEOS, DuplicateKind, Signature
 from winnow.filters.duplicates.kinds.embedding import (
     COSINES,
     CosineConfig,
-    CosineSettings,
     cosine_remarks,
     cosine_said,
     cosine_search,
@@ -21,10 +20,6 @@ _LEAST: Final = {"efficientnet-lite0.features": 0.97, "sscd.distilled": 0.9}
 
 def _options(_: CosineConfig) -> dict[str, object]:
     return {"every_seconds": 1.0}  # keyframes of a copy are other ones
-
-
-def _bound(config: CosineConfig, encoder: Any) -> CosineSettings:
-    return cosine_settings(config, encoder.image.model, _LEAST)
 
 
 KIND = DuplicateKind(
@@ -45,6 +40,6 @@ KIND = DuplicateKind(
     null_unless_asked=True,
     chosen=80,
     split=80,
-    bind=_bound,
+    bind=lambda config, encoder: cosine_settings(config, encoder.image.model, _LEAST),
     remarks=partial(cosine_remarks, "sampled embeddings of videos"),
 )
