@@ -1,4 +1,4 @@
-"""Numbers of things as lines for people name them."""
+"""Counts of things in messages."""
 
 
 def count_of(count: int, one: str, several: str = "") -> str:

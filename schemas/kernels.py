@@ -28,7 +28,7 @@ _ROOMS = ("schemas", "filters", "scoring", "pipelines", "runners")
 
 @cache
 def kernel_folder() -> Path | None:
-    """A folder that only this user can write to, as what lies in it is run; None where there is none."""
+    """A folder that only this user can write to, as its contents are run; None if there is none."""
     caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     given = os.environ.get(FOLDER_VARIABLE)
     usual = Path(given) if given else Path(caches).expanduser() / "winnow" / "kernels"
@@ -46,7 +46,7 @@ def kernel_folder() -> Path | None:
 
 @cache
 def source_key(path: Path) -> str:
-    """A hash of what is compiled into the kernels of a file of winnow."""
+    """A hash of everything that is compiled into the kernels of a file of winnow."""
     return kernel_sources.source_key(path, kernel_folder())
 
 

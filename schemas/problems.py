@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from winnow.schemas.errors import RecipeError
@@ -76,6 +76,12 @@ def one_line(text: str, limit: int = 200) -> str:
     """A name from a file or of one, unquoted; escaped where it would break a message's line or hide in it."""
     cut = text if len(text) <= limit else text[:limit] + "…"
     return cut if cut.isprintable() else repr(cut)[1:-1]
+
+
+def listed(names: Sequence[str], most: int = 6, between: str = ", ") -> str:
+    """The first names, and the number of others."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{between.join(names[:most])}{more}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

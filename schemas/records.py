@@ -37,7 +37,7 @@ class StoreRecord:
     shard_bytes: int
     row_group_rows: int
     row_group_bytes: int
-    task_bytes: int | None  # None: by what the files hold
+    task_bytes: int | None  # None: by the contents of files
     format_version: int = FORMAT_VERSION
 
     @property

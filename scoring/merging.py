@@ -6,15 +6,13 @@ counts of batches, are not parameters: they are copied from the first checkpoint
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.schemas.errors import ScoreError
+from winnow.schemas.problems import listed
 from winnow.scoring.protocol import Weights
-
-_NAMED: Final = 6  # most parameters named in a message, per kind of mismatch
 
 _Merge = Callable[[Sequence[NDArray[np.float64]]], NDArray[np.float64]]
 
@@ -81,7 +79,7 @@ def _merged(checkpoints: Mapping[str, Weights], merge: _Merge) -> Weights:
             wide = [np.asarray(one[parameter], np.float64) for one in checkpoints.values()]
             found[parameter] = np.asarray(merge(wide)).astype(array.dtype)
     if unfinished := [name for name, array in found.items() if not np.isfinite(array).all()]:
-        raise ScoreError(f"merging: the result is not finite: {_some(unfinished)}; expected a smaller scale")
+        raise ScoreError(f"merging: the result is not finite: {listed(unfinished)}; expected a smaller scale")
     return found
 
 
@@ -89,17 +87,17 @@ def _check_numbers(name: str, weights: Weights) -> None:
     if not weights:
         raise ScoreError(f"merging: {name} has no parameters")
     if strange := [f"{one} is {array.dtype}" for one, array in weights.items() if array.dtype.kind not in "fiub"]:
-        raise ScoreError(f"merging: {name}: {_some(strange)}; expected floating-point numbers")
+        raise ScoreError(f"merging: {name}: {listed(strange)}; expected floating-point numbers")
     if unfinished := [one for one, array in weights.items() if not np.isfinite(array).all()]:
-        raise ScoreError(f"merging: {name}: not finite: {_some(unfinished)}; expected weights that converged")
+        raise ScoreError(f"merging: {name}: not finite: {listed(unfinished)}; expected weights that converged")
 
 
 def _mismatches(expected: Weights, found: Weights) -> Iterator[str]:
     """The parameters that are missing, unexpected, of another shape or type, by name."""
     if missing := sorted(expected.keys() - found.keys()):
-        yield f"missing {_some(missing)}"
+        yield f"missing {listed(missing)}"
     if unexpected := sorted(found.keys() - expected.keys()):
-        yield f"unexpected {_some(unexpected)}"
+        yield f"unexpected {listed(unexpected)}"
     common = [name for name in expected if name in found]
     shapes = [
         f"{name} has shape {found[name].shape}, expected {expected[name].shape}"
@@ -113,9 +111,4 @@ def _mismatches(expected: Weights, found: Weights) -> Iterator[str]:
     ]
     for wrong in (shapes, types):
         if wrong:
-            yield _some(wrong)
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+            yield listed(wrong)

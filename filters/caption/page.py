@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.filters.caption.lists import MEDIA, NO_MEDIA
-from winnow.filters.caption.pages.crawl import Loading, loadings_of, referrers_of
-from winnow.filters.caption.pages.keys import LOADED, PAGE, SHOWN, keys_of, kind_of
+from winnow.filters.caption.pages.crawl import LOADED, PAGE, SHOWN, Loading, keys_of, kind_of, loadings_of, referrers_of
 from winnow.filters.extraction.placed_text import CONTEXT_CHARACTERS
 from winnow.filters.operators import ANSWERS, STATUS, Assets, Kernel, RowLookup, TextOperator
 from winnow.schemas.recipe.checks import Between, NotEmpty

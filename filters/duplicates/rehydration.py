@@ -1,20 +1,17 @@
 """Rehydration: repeat a text according to the size of its duplicate cluster.
 
 On the web, texts with a few copies tend to be better than those with one, and those with very many worse. FineWeb-2
-publishes weights for this and a way to compute them: where filters remove the smallest share of a size's texts, texts
-are repeated most.
+publishes weights for this: where filters remove the smallest share of a size's texts, texts are repeated most.
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 MAX_REPEATS = 1_000
-
-_WINDOW = 5  # number of sizes over which measured repeats are smoothed
 
 
 @dataclass(frozen=True)
@@ -45,34 +42,3 @@ class Rehydration:
 
 FINEWEB2 = Rehydration(((1, 1), (2, 2), (3, 3), (5, 5), (100, 8), (1000, 1)))
 """The simple weights on FineWeb-2's page, one table for all languages."""
-
-
-def measured_rehydration(
-    sizes: Sequence[int], kept: Sequence[int], removed: Sequence[int], max_repeats: int = 10
-) -> Rehydration:
-    """Compute weights from what filters removed, as FineWeb-2 does for each language.
-
-    Args:
-        sizes: The cluster sizes in ascending order; larger ones count as the last.
-        kept: For each size, the number of texts that filters kept.
-        removed: For each size, the number of texts that they removed.
-        max_repeats: Repeats at the lowest share removed; at the overall share or above, repeats are 1.
-    """
-    left, dropped = np.asarray(kept, float), np.asarray(removed, float)
-    whole = left + dropped
-    if not len(whole) or not (whole > 0).all():
-        raise ValueError("every size needs texts, removed or kept")
-    rates = dropped / whole
-    overall, lowest = dropped.sum() / whole.sum(), rates.min()
-    found = np.ones(len(rates))
-    below = rates < overall
-    found[below] = 1 + (max_repeats - 1) * (overall - rates[below]) / (overall - lowest)
-    half = _WINDOW // 2
-    if len(found) > 2 * half:
-        found[half:-half] = np.convolve(found, np.full(_WINDOW, 1 / _WINDOW), "valid")
-    whole_numbers = np.rint(found).astype(int).tolist()
-    steps: list[tuple[int, int]] = []
-    for size, repeats in zip(sizes, whole_numbers, strict=True):
-        if not steps or steps[-1][1] != repeats:
-            steps.append((size if steps else 1, repeats))
-    return Rehydration(tuple(steps))

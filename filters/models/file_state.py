@@ -1,6 +1,6 @@
-"""A file as it is now: the key under which what was read from it may be kept.
+"""The current state of a file: a key for caching what was read from it.
 
-A path alone is no key: the user may put another file under it while a process lives.
+A path alone does not suffice: the file under it may be replaced while a process lives.
 """
 
 import os
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A path as it was given, and what changes with the file under it."""
+    """A path as given, and the properties that change with the file under it."""
 
     path: str
     size: int
@@ -18,6 +18,6 @@ class FileState:
 
 
 def file_state(path: str) -> FileState:
-    """The state of a file; OSError if there is none."""
+    """The state of a file; OSError if it does not exist."""
     found = os.stat(path)
     return FileState(path, found.st_size, found.st_mtime_ns, found.st_ino)

@@ -41,14 +41,14 @@ Array = npt.NDArray[np.generic]
 
 @dataclass(frozen=True, slots=True)
 class Tensors:
-    """What a file holds: arrays by name, and text by key."""
+    """The contents of a file: arrays by name, and text by key."""
 
     arrays: Mapping[str, Array]
     metadata: Mapping[str, str]
 
 
 def tensors_bytes(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> bytes:
-    """A file of these arrays; the same ones give the same bytes."""
+    """The file of these arrays; equal arrays give equal bytes."""
     header: dict[str, object] = {"__metadata__": dict(sorted(metadata.items()))}
     parts, at = [], 0
     for name, array in sorted(arrays.items()):
@@ -63,10 +63,10 @@ def tensors_bytes(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> b
 
 
 def read_tensors(path: str) -> Tensors:
-    """What a file holds.
+    """Read a safetensors file.
 
     Raises:
-        RecipeError: It is no such file, or a damaged one; the line says why.
+        RecipeError: It is not such a file, or is damaged; the message says why.
     """
     try:
         raw = Path(path).read_bytes()
@@ -80,7 +80,7 @@ def tensors_of(raw: bytes, where: str) -> Tensors:
     try:
         return _parsed(raw)
     except (ValueError, SafetensorError) as error:
-        reason = shown(str(error), 200)[1:-1]  # it may name an array, whatever that is called
+        reason = shown(str(error), 200)[1:-1]  # it may contain the name of an array, which may be anything
         raise RecipeError(
             f"{where}: not a safetensors file, or a damaged one: {reason}; fetch or make it again"
         ) from None
@@ -92,7 +92,7 @@ def _parsed(raw: bytes) -> Tensors:
         raise ValueError(f"header too large: expected {MAX_HEADER_BYTES} bytes at most")
     parts = deserialize(raw)  # type: ignore[no-untyped-call]  # names with types, shapes and bytes
     found = {name: _array(held["dtype"], held["shape"], held["data"]) for name, held in parts}
-    # Their order and the text are not in what the package gives; by now the header is known to be as it should.
+    # The package gives neither their order nor the text; by now the header is known to be valid.
     header = orjson.loads(raw[_LENGTH : _LENGTH + size])
     metadata = header.pop("__metadata__", None) or {}
     arrays = {name: found[name] for name in sorted(header, key=lambda name: header[name]["data_offsets"])}
@@ -100,7 +100,7 @@ def _parsed(raw: bytes) -> Tensors:
 
 
 def _array(kind: str, shape: Sequence[int], content: bytes) -> Array:
-    """An array of the file; of type BF16 as 32-bit floats, of which it has the upper half."""
+    """An array of the file; BF16 becomes 32-bit floats, of which it is the upper half."""
     if kind == _BF16:
         halves = np.frombuffer(content, "<u2").astype("<u4")
         halves <<= 16

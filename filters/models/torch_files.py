@@ -1,8 +1,8 @@
 """Read the arrays of a PyTorch checkpoint without unpickling, and without PyTorch.
 
-Since PyTorch 1.6 a checkpoint is a zip archive: a pickle of the arrays' names and shapes, and a member of values for
-each. Before, it was three pickles of facts about the file, the same pickle, one of the order of the values, and then
-these.
+Since PyTorch 1.6 a checkpoint is a zip archive: a pickle of the arrays' names and shapes, and a member with the values
+of each. Older ones are three pickles of facts about the file, the same pickle, one of the order of the values, and the
+values.
 """
 
 import zipfile
@@ -29,7 +29,7 @@ _NAMES: Final = frozenset({*_KINDS, "torch._utils._rebuild_tensor_v2"})
 
 @dataclass(frozen=True, slots=True)
 class _Array:
-    key: str  # of the values that it lies among
+    key: str  # of the values that contain it
     kind: str
     offset: int
     shape: tuple[int, ...]
@@ -40,7 +40,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[np.generic]]:
     """The arrays of a checkpoint by name.
 
     Raises:
-        WinnowError: It is none of this format, is damaged, or describes something else than arrays.
+        WinnowError: It is not of this format, is damaged, or contains something other than arrays.
     """
     content = path.read_bytes()
     try:
@@ -110,7 +110,7 @@ def _filled(stream: BinaryIO, arrays: Mapping[str, _Array], order: list[object])
 
 
 def _placed(values: NDArray[np.generic], one: _Array) -> NDArray[np.generic]:
-    """The array that lies among these values."""
+    """The array within these values."""
     last = one.offset + sum((side - 1) * stride for side, stride in zip(one.shape, one.strides, strict=True))
     if one.offset < 0 or 0 in one.shape or last >= len(values):
         raise ValueError("an array beyond its values")

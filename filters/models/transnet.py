@@ -47,7 +47,7 @@ Arrays = Mapping[str, NDArray[np.generic]]
 
 
 def histograms(frames: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """How often each of 512 colours occurs in frames of red, green and blue, as vectors of unit length."""
+    """The histogram of 512 colours of each RGB frame, as vectors of unit length."""
     top = (frames >> 5).astype(np.int64).reshape(len(frames), -1, 3)
     colours = (top[:, :, 0] << 6) + (top[:, :, 1] << 3) + top[:, :, 2] + np.arange(len(frames))[:, None] * BINS
     counts = np.bincount(colours.reshape(-1), minlength=len(frames) * BINS).reshape(-1, BINS)
@@ -112,7 +112,7 @@ class _Network:
         return graph.to_bytes()
 
     def _convolved(self, hidden: str, name: str, filters: int, rows: int, columns: int) -> str:
-        """Within frames, then over time at four rates, with the norm after it."""
+        """A convolution within frames, then over time at four rates, with its norm folded in."""
         graph, inner = self._graph, 2 * filters
         parts = [f"{name}.Conv3D_{rate}.layers" for rate in _RATES]
         within = np.concatenate([self._array(f"{part}.0.weight")[:, :, 0] for part in parts])
@@ -146,7 +146,7 @@ class _Network:
         return self._reshaped(turned, (FRAMES, -1, rows, columns))
 
     def _compared(self, vectors: str, name: str) -> str:
-        """What is made of the products of each frame's vector with those of the frames around it."""
+        """The layer over the products of each frame's vector with those of the frames around it."""
         graph, half = self._graph, _LOOKUP // 2
         products = graph.node("MatMul", vectors, graph.node("Transpose", vectors, perm=[1, 0]))
         none = self._constant(f"{name}.none", np.zeros((FRAMES, half)))

@@ -14,7 +14,6 @@ Ratios of nothing are 0, where datatrove would divide by the words of a text tha
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import combinations
 from typing import Annotated, Literal, TypeAlias
 
@@ -25,11 +24,14 @@ import pyarrow as pa
 from winnow.filters.language.kernels.spans import Words, texts_of
 from winnow.filters.language.passages.passages import line_shapes, newline_runs, repeats
 from winnow.filters.language.passages.repetition import grams, later_grams, vocabulary
-from winnow.filters.language.passages.symbols import DATATROVE_SYMBOLS
-from winnow.filters.language.passages.word_counts import count_marks, count_words, kinds_of_characters
+from winnow.filters.language.passages.word_counts import (
+    count_marks,
+    count_words,
+    kinds_of_characters,
+)
 from winnow.filters.language.thresholds.fineweb2 import ALIASES, KEY
 from winnow.filters.language.thresholds.multilingual import stop_words_of
-from winnow.filters.language.words import Table, lines, segment
+from winnow.filters.language.words import lines, segment
 from winnow.filters.language.words.estimates import ESTIMATED, estimated_makeup, split_units
 from winnow.filters.language.words.indic import INDIC
 from winnow.filters.language.words.packages import (
@@ -221,17 +223,12 @@ def _ratio(part: _Ints, whole: _Ints) -> npt.NDArray[np.float64]:
     return part / np.maximum(whole, 1)
 
 
-@lru_cache(maxsize=1)
-def _characters() -> Table:
-    return kinds_of_characters(DATATROVE_SYMBOLS)
-
-
 def _measures(found: _Found, stop_words: tuple[str, ...]) -> _Values:
     """The measures of texts whose words are known, or estimated from units."""
     array, words, units = found.texts, found.words, found.units
     texts = texts_of(array)
     known = vocabulary(words)
-    made = count_words(words, known, _characters(), stop_words)
+    made = count_words(words, known, kinds_of_characters(), stop_words)
     sizes = {size: size for size in (*_TOP, *_REPEATED)}  # in words, or in units
     if units is not None:
         made = estimated_makeup(array, words, made, units, stop_words)

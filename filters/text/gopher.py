@@ -30,8 +30,11 @@ from winnow.filters.language.kernels.classes import Table
 from winnow.filters.language.kernels.spans import Words
 from winnow.filters.language.passages.passages import Repeats, line_shapes, newline_runs, repeats, trimmed
 from winnow.filters.language.passages.repetition import Vocabulary, grams, later_grams, vocabulary
-from winnow.filters.language.passages.symbols import DATATROVE_SYMBOLS
-from winnow.filters.language.passages.word_counts import count_marks, count_words, kinds_of_characters
+from winnow.filters.language.passages.word_counts import (
+    count_marks,
+    count_words,
+    kinds_of_characters,
+)
 from winnow.filters.language.thresholds.multilingual import ENGLISH_STOP_WORDS
 from winnow.filters.language.words import lines, segment, texts_of
 from winnow.filters.operators import TEXT, TextOperator
@@ -197,6 +200,6 @@ OPERATOR = TextOperator(
     config=Config,
     reads=lambda _config: (TEXT,),
     writes=lambda _config: _SCHEMA,
-    load=lambda config, _assets: partial(_measure, config, kinds_of_characters(DATATROVE_SYMBOLS)),
+    load=lambda config, _assets: partial(_measure, config, kinds_of_characters()),
     memory=40,
 )

@@ -19,8 +19,7 @@ import pyarrow as pa
 
 from winnow.filters.models.file_state import FileState, file_state
 from winnow.filters.models.toxicity.conversion import LABELS, MODEL, NAME, TOKENS
-from winnow.filters.models.toxicity.network import Network
-from winnow.filters.models.toxicity.words import Vocabulary
+from winnow.filters.models.toxicity.network import Network, Vocabulary
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.recipe.checks import Between
 

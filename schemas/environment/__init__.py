@@ -1,1 +1,1 @@
-"""What a run stands on: the packages and the machine, the version of winnow, and the folder for temporary files."""
+"""The environment of a run: packages, machine, version of winnow, and the folder for temporary files."""

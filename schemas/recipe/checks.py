@@ -58,7 +58,7 @@ class Matching:
     expects: str
 
     def complaint(self, value: object) -> str | None:
-        """Name what is allowed if the text does not match."""
+        """Name the allowed texts if the text does not match."""
         if not isinstance(value, str) or re.fullmatch(self.pattern, value):
             return None
         return f"{value[:60]!r} is not {self.expects}"

@@ -26,7 +26,7 @@ DRAW = pa.schema(
 
 MEDIUM = pa.struct(
     [
-        pa.field("mime", pa.string(), nullable=False),  # of what is exported, as all that follows
+        pa.field("mime", pa.string(), nullable=False),  # of the exported medium, like all below
         pa.field("sha256", pa.string()),
         pa.field("bytes", pa.large_binary()),  # null for a large medium, which is not held
         pa.field("width", pa.int32()),

@@ -34,7 +34,7 @@ def certain_failure(cursor: "DuckDBPyConnection", condition: str, schema: pa.Sch
 
 
 def remedy(failure: str) -> str:
-    """What to write instead of what the engine says has failed."""
+    """What to write instead of a failing expression."""
     failure = failure.lower()
     if "by zero" in failure:
         return "divide by nullif(…, 0), which makes the condition null there"

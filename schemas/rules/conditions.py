@@ -163,7 +163,7 @@ def _type_complaint(condition: str, types: tuple[tuple[str, pa.DataType], ...]) 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A comparison of a column with a number, written as the column stands first: `column > value`."""
+    """A comparison of a column with a number, with the column on the left: `column > value`."""
 
     column: str
     operator: str
@@ -190,7 +190,7 @@ def cuts_of(condition: str, through: frozenset[str] = frozenset()) -> tuple[Cut,
 
     Args:
         condition: One whose columns `columns_read` gives.
-        through: Functions of one column; what they give counts as that column.
+        through: Functions of one column; their results count as that column.
 
     Example:
         >>> cuts_of("0.3 < text.gopher.hashes")
@@ -220,7 +220,7 @@ def cuts_of(condition: str, through: frozenset[str] = frozenset()) -> tuple[Cut,
 
 
 def _named(node: _Tree) -> str:
-    """The column that a node is; empty if it is none."""
+    """The column that a node is; empty if it is another expression."""
     return ".".join(cast(list[str], node["column_names"])) if node["class"] == "COLUMN_REF" else ""
 
 
@@ -340,7 +340,7 @@ def _cursor() -> "DuckDBPyConnection":
 
 
 def _parsed(statement: str, condition: str, before: int) -> _Tree:
-    """The one expression that the statement selects. `before` characters stand before the condition."""
+    """The only expression that the statement selects. `before` characters precede the condition."""
     with _cursor() as cursor:
         row = cursor.execute("SELECT json_serialize_sql(?::VARCHAR)", [statement]).fetchone()
     assert row is not None
@@ -375,7 +375,7 @@ def _foreign(condition: str) -> str:
 
 def _readable(answer: Mapping[str, str], condition: str, before: int) -> str:
     message = " ".join(answer["error_message"].split())
-    if answer["error_type"] == "not implemented":  # what follows a `;` is no SELECT
+    if answer["error_type"] == "not implemented":  # what follows a `;` is not a SELECT
         return "several statements; a condition is one expression"
     if "expression depth" in message:
         return f"nested deeper than {MAX_DEPTH} levels"

@@ -50,7 +50,7 @@ _PLAIN: Final = 64  # characters of a number or a time as text
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """An upper bound of a value's length: so many times the longest text of a row, and so many characters."""
+    """An upper bound of a value's length: a multiple of the longest text of a row, plus some characters."""
 
     times: float = 0.0
     characters: float = 0.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from winnow.schemas.errors import ScoreError
-from winnow.schemas.problems import shown, suggestion
+from winnow.schemas.problems import listed, shown, suggestion
 from winnow.scoring.protocol import Weights
 
 _NAMED = 5  # most problems in a message
@@ -47,9 +47,10 @@ def direction(at: Weights, reference: Weights, names: Sequence[str]) -> Directio
     with np.errstate(over="ignore"):  # what is then no number is refused
         steps = {name: reference[name].astype(np.float64) - at[name].astype(np.float64) for name in names}
     largest = max((float(np.abs(step).max()) for step in steps.values() if step.size), default=0.0)
+    over = listed([shown(name) for name in names], 3)
     if largest == 0.0:
         raise ScoreError(
-            f"the reference equals the scored weights, over {_listed(names)}: there is no direction; "
+            f"the reference equals the scored weights, over {over}: there is no direction; "
             "use another reference or an earlier checkpoint, or choose other parameters"
         )
     # Squares of values scaled to 1 neither overflow nor vanish.
@@ -58,7 +59,7 @@ def direction(at: Weights, reference: Weights, names: Sequence[str]) -> Directio
         norm = largest * math.sqrt(math.fsum(float(np.square(step / largest).sum()) for step in steps.values()))
     if not math.isfinite(norm):
         raise ScoreError(
-            f"the distance of the reference from the scored weights overflows, over {_listed(names)}; "
+            f"the distance of the reference from the scored weights overflows, over {over}; "
             "expected weights of converged trainings"
         )
     return Direction({name: (step / norm).astype(at[name].dtype) for name, step in steps.items()}, norm)
@@ -87,8 +88,3 @@ def _mismatch(name: str, at: Weights, reference: Weights) -> str | None:
         if not np.isfinite(value).all():
             return f"{shown(name)} of {whose} holds numbers that are not finite"
     return None
-
-
-def _listed(names: Sequence[str]) -> str:
-    few = ", ".join(shown(name) for name in names[:3])
-    return few if len(names) <= 3 else f"{few} and {len(names) - 3} more"

@@ -15,8 +15,9 @@ from typing import Final
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.mixture import OF_LAW
+from winnow.schemas.problems import listed
 from winnow.schemas.recipe.mix import MAX_EPOCHS, FamilyLevel, StageConfig, Unit
-from winnow.scoring.mixture.cells import NOT_SAID, Absent, Cell, Node, cell_tree, leaves, listed
+from winnow.scoring.mixture.cells import NOT_SAID, Absent, Cell, Node, cell_tree, leaves
 from winnow.scoring.mixture.filling import EXACT
 from winnow.scoring.mixture.law_shares import LawShares, fallback, foreign_families, no_common_families, probes
 from winnow.scoring.mixture.levels import Level, amounts_at, by_method, ordered, spread, weighted_tree

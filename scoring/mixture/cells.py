@@ -83,9 +83,3 @@ def counted(amount: Amount, unit: Unit) -> str:
     """An amount in words."""
     samples = f"{amount.samples:,} samples"
     return samples if unit == "samples" else f"{samples}, {amount.units:,} {unit}"
-
-
-def listed(names: Sequence[str], most: int = 6) -> str:
-    """A list of names, shortened."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(names[:most])}{more}"

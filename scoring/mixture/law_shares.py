@@ -15,9 +15,9 @@ import numpy as np
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.languages import grouping
 from winnow.schemas.law import ScalingLaw
-from winnow.schemas.problems import shown
+from winnow.schemas.problems import listed, shown
 from winnow.schemas.recipe.mix import FamiliesBy, FamilyLevel
-from winnow.scoring.mixture.cells import Node, listed
+from winnow.scoring.mixture.cells import Node
 from winnow.scoring.mixture.filling import distributed, quantised
 from winnow.scoring.mixture.levels import Level, Proportional, Tempered, UniMax
 from winnow.scoring.sampling import TEMPERATURE
@@ -48,7 +48,7 @@ class LawShares:
         return child.capacity
 
     def share(self, node: Node, amount: int, *, within: bool) -> list[int]:
-        """The node's part of what `settle` found for all nodes."""
+        """The node's part of the amounts that `share_all` found."""
         found = self._shared[node.path, within]
         assert sum(found) == amount
         return found

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.mixture import Amount
-from winnow.schemas.problems import MAX_REPORTED, Problems, shown, suggestion
+from winnow.schemas.problems import MAX_REPORTED, Problems, listed, shown, suggestion
 from winnow.schemas.recipe.mix import Shares, StageConfig, Unit
 from winnow.scoring.mixture.bands import NULL, takes
-from winnow.scoring.mixture.cells import NOT_SAID, Absent, Cell, Key, counted, listed
+from winnow.scoring.mixture.cells import NOT_SAID, Absent, Cell, Key, counted
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import digest
+from winnow.scoring.linear.schedule import generator
 from winnow.scoring.probe.grid import Shares
 
 Tokens = NDArray[np.uint8 | np.uint16 | np.uint32]
@@ -95,7 +96,7 @@ class Windows:
         Shares hold in every step as closely as whole windows allow (systematic sampling): p is exact, without noise
         from the seed.
         """
-        places = (np.arange(self._batch) + _rng(self._seed, "shares", step).random()) / self._batch
+        places = (np.arange(self._batch) + generator(self._seed, "shares", step).random()) / self._batch
         which = np.searchsorted(self._bounds, places, side="right")
         found = np.empty((self._batch, self._context + 1), np.int64)
         for row, family in enumerate(which):
@@ -108,7 +109,7 @@ class Windows:
         count = windows_of(self._tokens[family], self._context)
         epoch, place = divmod(int(self.drawn[family]), count)
         if self._orders[family][0] != epoch:
-            order = _rng(self._seed, "order", self._families[family], epoch).permutation(count)
+            order = generator(self._seed, "order", self._families[family], epoch).permutation(count)
             self._orders[family] = epoch, order
         self.drawn[family] += 1
         return int(self._orders[family][1][place])
@@ -121,7 +122,3 @@ def held_out_windows(tokens: Tokens, context: int, most_tokens: int) -> NDArray[
     starts = np.arange(taken, dtype=np.int64) * count // taken * context
     found: NDArray[np.int64] = tokens[starts[:, np.newaxis] + np.arange(context + 1)].astype(np.int64)
     return found
-
-
-def _rng(*parts: str | int) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(key=int.from_bytes(digest(*parts), "little")))

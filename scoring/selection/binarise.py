@@ -226,7 +226,7 @@ def _described(values: Floats, counts: Integers, which: NDArray[np.bool_]) -> Cl
 
 
 def step_of(scores: Floats, votes: NDArray[np.int8], cut: Cut) -> Step:
-    """What the votes of some rows say of the rule at one checkpoint."""
+    """What the votes of some rows reveal about the rule at one checkpoint."""
     kept, dropped = scores[votes == KEEPS], scores[votes == DROPS]
     return Step(
         int(np.isfinite(scores).sum()),

@@ -288,7 +288,7 @@ class _Climb:
 
 
 def _climbed(ballot: _Ballot, rates: Floats, most: int, *, constrained: bool) -> _Climb:
-    """What EM makes of rates in about so many iterations at most, with longer steps between.
+    """The rates after EM with about this many iterations at most, with longer steps between them.
 
     EM creeps where votes say little. Two of its steps show its direction and how much each is shorter than the last,
     and from that how far to go (SQUAREM, scheme S3: Varadhan and Roland 2008). No step makes the votes less likely: one

@@ -198,10 +198,6 @@ def _reading(config: AlignmentConfig, encoders: str) -> PairsConfig:
     )
 
 
-def _reads(config: AlignmentConfig) -> tuple[str, ...]:
-    return (IMAGE, config.caption)
-
-
 def _files(config: AlignmentConfig) -> tuple[str, ...]:
     if config.encoders == CONSE:
         return conse.FILES
@@ -220,7 +216,7 @@ TASK = TaskKind(
     summary="Images with captions: the cosine of a pair under two encoders.",
     config=AlignmentConfig,
     load=_load,
-    reads=_reads,
+    reads=lambda config: (IMAGE, config.caption),
     files=_files,
     declares=conse.ASSETS,
     depends=_depends,

@@ -127,10 +127,6 @@ def _network(config: ImageClassifierConfig) -> Network:
     return made
 
 
-def _depends(config: ImageClassifierConfig) -> tuple[str, ...]:
-    return (*versions("torch"), *function_identity(config.architecture))
-
-
 TASK = TaskKind(
     name=NAME,
     version=2,
@@ -138,7 +134,7 @@ TASK = TaskKind(
     config=ImageClassifierConfig,
     load=_load,
     reads=_reads,
-    depends=_depends,
+    depends=lambda config: (*versions("torch"), *function_identity(config.architecture)),
     resource="model",
     adapts=True,
 )

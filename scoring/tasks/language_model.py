@@ -156,14 +156,6 @@ def _network(config: LanguageModelConfig, vocabulary: int) -> Network:
     return made
 
 
-def _reads(_config: LanguageModelConfig) -> tuple[str, ...]:
-    return (TEXT,)
-
-
-def _files(config: LanguageModelConfig) -> tuple[str, ...]:
-    return tokenizer_files(config.tokenizer)
-
-
 def _depends(config: LanguageModelConfig) -> tuple[str, ...]:
     packages = ("torch", *tokenizer_packages(config.tokenizer))
     return (*versions(*packages), *function_identity(config.architecture))
@@ -188,8 +180,8 @@ TASK = TaskKind(
     summary="Texts: the mean loss of a text's tokens under a causal language model.",
     config=LanguageModelConfig,
     load=_load,
-    reads=_reads,
-    files=_files,
+    reads=lambda _config: (TEXT,),
+    files=lambda config: tokenizer_files(config.tokenizer),
     depends=_depends,
     resource="model",
     adapts=True,

@@ -22,7 +22,6 @@ from winnow.scoring.protocol import (
     TEXT,
     Checkpoint,
     Encoded,
-    Files,
     Floats,
     Scorer,
     Scorers,
@@ -116,17 +115,9 @@ class NextByte:
         yield from train_bytes(examples, self._config.buckets, settings, reference, start)
 
 
-def _load(config: NextByteConfig, _files: Files) -> NextByte:
-    return NextByte(config)
-
-
 def _training(_config: NextByteConfig) -> TrainingSettings:
     """Settings for Adagrad, which learns nothing at the paper's rate of 1e-4."""
     return TrainingSettings(epochs=5, learning_rate=0.1, weight_decay=0.0)
-
-
-def _reads(_config: NextByteConfig) -> tuple[str, ...]:
-    return (TEXT,)
 
 
 TASK = TaskKind(
@@ -134,7 +125,7 @@ TASK = TaskKind(
     version=1,
     summary="a log-linear model of the next byte over hashed contexts: any text, no label",
     config=NextByteConfig,
-    load=_load,
-    reads=_reads,
+    load=lambda config, _files: NextByte(config),
+    reads=lambda _config: (TEXT,),
     training=_training,
 )

@@ -37,6 +37,7 @@ from winnow.scoring.protocol import (
     TaskKind,
     Weights,
 )
+from winnow.scoring.tasks.labels import is_text
 from winnow.scoring.torch_models.base import TorchTask
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.examples import Examples, Indices, Ragged
@@ -307,17 +308,13 @@ def captions_of(column: pa.Array, name: str) -> list[str | None]:
     one = kind.value_type if listed else kind
     told = listed and pa.types.is_struct(one) and one.get_field_index("text") >= 0
     one = one.field("text").type if told else one
-    if not (_is_string(one) or pa.types.is_null(one)):
+    if not (is_text(one) or pa.types.is_null(one)):
         raise ScoreError(f"task {NAME}: caption {name} is of type {kind}; expected strings, or lists of captions")
     found: list[str | None] = column.to_pylist()
     if not listed:
         return found
     first = (next(iter(said or ()), None) for said in column.to_pylist())
     return [said["text"] if told and said is not None else said for said in first]
-
-
-def _is_string(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _pointing(said: "Tensor") -> "Tensor":
@@ -371,10 +368,6 @@ def _reads(config: PairsConfig) -> tuple[str, ...]:
     return (IMAGE, config.caption)
 
 
-def _files(config: PairsConfig) -> tuple[str, ...]:
-    return tokenizer_files(config.tokenizer)
-
-
 def _depends(config: PairsConfig) -> tuple[str, ...]:
     packages = ("torch", *tokenizer_packages(config.tokenizer))
     return (*versions(*packages), *function_identity(config.architecture))
@@ -387,7 +380,7 @@ TASK = TaskKind(
     config=PairsConfig,
     load=_load,
     reads=_reads,
-    files=_files,
+    files=lambda config: tokenizer_files(config.tokenizer),
     depends=_depends,
     resource="model",
     adapts=True,

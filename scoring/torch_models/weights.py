@@ -1,20 +1,18 @@
 """Check weights from files against a network, and convert them to tensors and back."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from winnow.schemas.errors import ScoreError
+from winnow.schemas.problems import listed
 from winnow.scoring.protocol import Weights
 from winnow.scoring.torch_models.networks import Network, Parameters
 from winnow.scoring.torch_models.runtime import TorchRuntime
 
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
-
-NAMED: Final = 6
-"""The most parameters in a message, per kind of mismatch."""
 
 
 def check_weights(network: Network, weights: Weights, running: TorchRuntime, where: str) -> None:
@@ -24,14 +22,16 @@ def check_weights(network: Network, weights: Weights, running: TorchRuntime, whe
         raise ScoreError(f"{where}: these weights do not fit this model: {'; '.join(wrong)}")
     unfinished = [name for name in network.shapes if not np.isfinite(weights[name]).all()]
     if unfinished:
-        raise ScoreError(f"{where}: not finite: {some(unfinished)}; expected the weights of a training that converged")
+        raise ScoreError(
+            f"{where}: not finite: {listed(unfinished)}; expected the weights of a training that converged"
+        )
 
 
 def _mismatches(network: Network, weights: Weights, running: TorchRuntime) -> Iterator[str]:
     if missing := sorted(network.shapes.keys() - weights.keys()):
-        yield f"missing {some(missing)}"
+        yield f"missing {listed(missing)}"
     if unexpected := sorted(weights.keys() - network.shapes.keys() - network.spare):
-        yield f"unexpected {some(unexpected)}"
+        yield f"unexpected {listed(unexpected)}"
     common = [name for name in network.shapes if name in weights]
     shapes = [
         f"{name} has shape {weights[name].shape}, expected {network.shapes[name]}"
@@ -39,25 +39,19 @@ def _mismatches(network: Network, weights: Weights, running: TorchRuntime) -> It
         if weights[name].shape != network.shapes[name]
     ]
     if shapes:
-        yield some(shapes, "; ")
+        yield listed(shapes, between="; ")
     types = [
         f"{name} is {weights[name].dtype}, expected {running.stored_dtype}"
         for name in common
         if weights[name].dtype.kind != "f" or weights[name].dtype.itemsize > running.stored_dtype.itemsize
     ]
     if types:
-        yield some(types, "; ")
+        yield listed(types, between="; ")
     others = [
         name for name, one in network.constant.items() if name in weights and not np.array_equal(weights[name], one)
     ]
     if others:
-        yield f"integers that differ from the model's constants: {some(others)}"
-
-
-def some(names: list[str], between: str = ", ") -> str:
-    """The first names, and the number of others."""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return between.join(names[:NAMED]) + more
+        yield f"integers that differ from the model's constants: {listed(others)}"
 
 
 def as_stored(weights: Weights, running: TorchRuntime) -> Weights:

@@ -1,13 +1,28 @@
-"""Which page shows a picture, according to crawl records other than the pages themselves."""
+"""Which page shows a picture: keys that match pages with pictures, and what other records of a crawl say of it.
+
+Keys are digests of canonical addresses, of three kinds that never equal each other.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.schemas.rows.referrers import LOADED, MOST_LOADED, MOST_REFERRERS, PAGE_INFO, REFERRERS
+from winnow.filters.operators import KEYS
+from winnow.filters.url.canonical import CanonicalConfig, canonical
+from winnow.schemas.rows import referrers
+
+SHOWN: Final = 0  # the address of a picture that pages show
+LOADED: Final = 1  # the address of a picture that a browser loaded for a page
+PAGE: Final = 2  # the address of a page on which a picture was found
+_URL = "samples.url"
+_RULES: Final = CanonicalConfig(routes=True)  # no picture has a route, and no crawler reports a page's
+_BYTES: Final = 16
+_KINDS: Final = 3  # the bits of the last byte that hold the kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,20 +35,20 @@ class Loading:
 
 def referrers_of(metadata: pa.Array) -> list[list[str]]:
     """For each row, the addresses of the pages on which the crawler found it."""
-    noted = pc.fill_null(pc.match_substring(metadata, f'"{REFERRERS}"'), False)
+    noted = pc.fill_null(pc.match_substring(metadata, f'"{referrers.REFERRERS}"'), False)
     found = pc.if_else(noted, metadata, None).to_pylist()  # only for pictures of crawls: most rows are not parsed
-    return [_texts(_parsed(one).get(REFERRERS), MOST_REFERRERS) for one in found]
+    return [_texts(_parsed(one).get(referrers.REFERRERS), referrers.MOST_REFERRERS) for one in found]
 
 
 def loadings_of(urls: pa.Array, metadata: pa.Array) -> dict[int, Loading]:
     """The rows that list the pictures a page loaded, by row number."""
-    lists = pc.fill_null(pc.starts_with(urls, PAGE_INFO), False)
+    lists = pc.fill_null(pc.starts_with(urls, referrers.PAGE_INFO), False)
     found = {}
     for row in pc.indices_nonzero(lists).to_pylist():
-        said = _parsed(metadata[row].as_py()).get(LOADED)
+        said = _parsed(metadata[row].as_py()).get(referrers.LOADED)
         page = said.get("url") if isinstance(said, Mapping) else None
         if isinstance(said, Mapping) and isinstance(page, str):
-            found[row] = Loading(page, _texts(said.get("images"), MOST_LOADED))
+            found[row] = Loading(page, _texts(said.get("images"), referrers.MOST_LOADED))
     return found
 
 
@@ -45,3 +60,25 @@ def _parsed(metadata: str | None) -> Mapping[str, object]:
 def _texts(value: object, most: int) -> list[str]:
     """The strings of a list; sources other than crawls may use the same name for something else."""
     return [one for one in value if isinstance(one, str)][:most] if isinstance(value, list) else []
+
+
+def keys_of(urls: pa.Array, kind: int) -> pa.Array:
+    """The key of each address; null if it is invalid."""
+    digests = digests_of(urls)
+    if not len(digests):
+        return pa.array([], KEYS)
+    bounds = digests.offset * _BYTES, (digests.offset + len(digests)) * _BYTES
+    raw = np.frombuffer(digests.buffers()[1], np.uint8)[slice(*bounds)].reshape(-1, _BYTES).copy()
+    raw[:, -1] = raw[:, -1] & ~np.uint8(_KINDS) | kind
+    return pc.if_else(digests.is_valid(), pa.Array.from_buffers(KEYS, len(raw), [None, pa.py_buffer(raw)]), None)
+
+
+def digests_of(urls: pa.Array) -> pa.Array:
+    """The digest of each canonical address; null if it is invalid."""
+    batch = pa.RecordBatch.from_arrays([urls.cast(pa.string())], names=[_URL])
+    return canonical(batch, _RULES).column("digest")
+
+
+def kind_of(key: bytes) -> int:
+    """The kind of a key."""
+    return key[-1] & _KINDS

@@ -1,5 +1,4 @@
-"""Pictures and videos with similar embeddings: found by cells of the vector space, and exact cosines
-within each cell.
+"""Pictures with similar embeddings, and a maker of such kinds: by cells of the vector space, and exact cosines in each.
 
 A sample of the vectors gives the centroids of cells (`train_cells`). Each vector is sent to its two nearest cells;
 cells are spread over blocks, and each is joined by exact products.
@@ -9,7 +8,7 @@ every vector that is sent.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Final
@@ -18,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.duplicates.kind import PICTURES, DuplicateKind, Measure, Signature
+from winnow.filters.duplicates.kind import PICTURES, DuplicateKind, Measure, Signature, Unit
 from winnow.filters.duplicates.searches import (
     BlockPairs,
     BlockSearch,
@@ -36,10 +35,6 @@ from winnow.schemas.recipe.checks import Between
 from winnow.schemas.rows.duplicates import NOT_MEASURED, OK
 
 _LEAST_COSINE: Final = 0.95  # for other encoders: SemDeDup's eps of 0.05
-_LEAST: Final = {"efficientnet-lite0.features": 0.95, "sscd.distilled": 0.75}
-"""From which cosine pictures count as copies, by encoder; docs/howto/dedupe.md has what each joins by mistake."""
-
-
 _SAMPLE: Final = 1 << 16  # vectors: 1,638 cells of 40
 _SAMPLE_BYTES: Final = 128 << 20
 _PROBES: Final = 256
@@ -63,9 +58,8 @@ class CosineSettings:
     min_similarity: float
 
 
-def cosine_settings(config: CosineConfig, model: str, least: Mapping[str, float]) -> CosineSettings:
-    """The recipe's settings, completed for this encoder."""
-    return CosineSettings(least.get(model, _LEAST_COSINE) if config.min_similarity is None else config.min_similarity)
+def _settings(config: CosineConfig, default: float) -> CosineSettings:
+    return CosineSettings(default if config.min_similarity is None else config.min_similarity)
 
 
 def vector_values(kind: str, _: Any, leaves: Sequence[pa.Array]) -> tuple[pa.StringArray, pa.Array]:
@@ -87,12 +81,6 @@ def vectors_of(values: pa.Array) -> Vectors:
     """The vectors of binary values, which all have one length."""
     held = values.to_pylist()
     return np.frombuffer(b"".join(held), "<i2").reshape(len(held), -1 if held else 0).astype(np.int16)
-
-
-def cosine_search(kind: str) -> BlockSearch:
-    """The search: blocks of several cells each; a pair is similar if its cosine is at least `min_similarity`."""
-    training = Training(("cells", "probes"), _SAMPLE, _SAMPLE_BYTES, partial(_learn, kind))
-    return BlockSearch(_blocks, partial(_send, kind), _join, training, Chains(_MOST_COMPARED, _compare))
 
 
 def _require_one_length(kind: str, lengths: Sequence[int]) -> None:
@@ -188,17 +176,13 @@ def _compare(config: CosineSettings, values: pa.Array) -> Compare:
     return compare
 
 
-COSINES: Final = (Measure("similarity", pa.float64(), lambda found: found.similarity),)
-"""The cosine with the matched item's vector."""
-
-
-def cosine_said(columns: Mapping[str, pa.Array]) -> tuple[pa.Array, pa.Array]:
+def _said(columns: Mapping[str, pa.Array]) -> tuple[pa.Array, pa.Array]:
     """The similarity columns of a layer of embeddings."""
     cosine = columns["similarity"]
     return cosine, pc.if_else(pc.equal(cosine, 1), "equal", "cosine")
 
 
-def cosine_remarks(of: str, _: Any, counted: Mapping[str, int]) -> tuple[str, ...]:
+def _remarks(of: str, _: Any, counted: Mapping[str, int]) -> tuple[str, ...]:
     """The share of a sample's similar pairs that was found."""
     pairs, found = counted.get("pairs", 0), counted.get("found", 0)
     share = f" (recall {found / pairs:.3f})" if pairs else ""
@@ -207,22 +191,69 @@ def cosine_remarks(of: str, _: Any, counted: Mapping[str, int]) -> tuple[str, ..
     )
 
 
-KIND = DuplicateKind(
-    name="embedding",
+def cosine_kind(
+    name: str,
+    unit: Unit,
+    layer: str,
+    least: Mapping[str, float],
+    encoder: Callable[[Any], str],
+    options: Callable[[Any], Mapping[str, object]],
+    sampled: str,
+    *,
+    version: int,
+    listed: int,
+    split: int,
+) -> DuplicateKind:
+    """The kind that compares the vectors of a layer of `unit`.
+
+    Args:
+        name: The name of the kind.
+        unit: What has a vector.
+        layer: The layer of the operator that measures vectors.
+        least: The default least cosine of each encoder.
+        encoder: The encoder's name, given the operator's configuration.
+        options: The operator's options, given the recipe's settings.
+        sampled: What a sample consists of, for a remark.
+        version: As in `DuplicateKind`, like the other arguments.
+        listed: Also the order in which representatives are chosen.
+        split: As in `DuplicateKind`.
+    """
+    return DuplicateKind(
+        name=name,
+        version=version,
+        summary=f"{unit.name} with close embeddings",
+        unit=unit,
+        settings=CosineConfig,
+        signature=Signature(layer, ("vector",), partial(vector_values, name), options, as_measured=True),
+        search=BlockSearch(
+            _blocks,
+            partial(_send, name),
+            _join,
+            Training(("cells", "probes"), _SAMPLE, _SAMPLE_BYTES, partial(_learn, name)),
+            Chains(_MOST_COMPARED, _compare),
+        ),
+        distinct="vectors",
+        members="copies",
+        measures=(Measure("similarity", pa.float64(), lambda found: found.similarity),),  # with the matched vector
+        said=_said,
+        listed=listed,
+        null_unless_asked=True,
+        chosen=listed,
+        split=split,
+        bind=lambda config, measured: _settings(config, least.get(encoder(measured), _LEAST_COSINE)),
+        remarks=partial(_remarks, sampled),
+    )
+
+
+KIND = cosine_kind(
+    "embedding",
+    PICTURES,
+    "image.embedding",
+    {"efficientnet-lite0.features": 0.95, "sscd.distilled": 0.75},  # docs/howto/dedupe.md has what each joins wrongly
+    lambda config: config.model,
+    lambda _: {},
+    "sampled embeddings",
     version=2,
-    summary="pictures with close embeddings",
-    unit=PICTURES,
-    settings=CosineConfig,
-    signature=Signature("image.embedding", ("vector",), partial(vector_values, "embedding"), as_measured=True),
-    search=cosine_search("embedding"),
-    distinct="vectors",
-    members="copies",
-    measures=COSINES,
-    said=cosine_said,
     listed=60,
-    null_unless_asked=True,
-    chosen=60,
     split=40,
-    bind=lambda config, encoder: cosine_settings(config, encoder.model, _LEAST),
-    remarks=partial(cosine_remarks, "sampled embeddings"),
 )

@@ -47,8 +47,6 @@ class PageBlocks(ReadPage):
     measures: Measures
     layout: Layout
     signs: npt.NDArray[np.uint64]  # hints at the page's kind
-    token_places: npt.NDArray[np.int32]  # of each element, which of the names in classes and ids are its own
-    tokens: npt.NDArray[np.uint64]
     named_parts: npt.NDArray[np.uint8]  # the parts that each element is named as, as bits
 
     def __len__(self) -> int:
@@ -85,9 +83,7 @@ def page_blocks(source: bytes, url: str | None) -> PageBlocks:
     measures = measured(page, places, tokens, titles, title_words, description)
     layout = laid_out(page, measures.stats, places, tokens, (url or "").count("/"), len(url or ""))
     signs = _signs(page, source, url, title, meta, tokens, places)
-    return PageBlocks(
-        source, url, page, meta, title, measures, layout, signs, places, tokens, named_parts(places, tokens)
-    )
+    return PageBlocks(source, url, page, meta, title, measures, layout, signs, named_parts(places, tokens))
 
 
 def _bytes(text: str) -> npt.NDArray[np.uint8]:

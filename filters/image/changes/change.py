@@ -1,17 +1,18 @@
 """Changes one picture for an export: from the bytes of its file to those written."""
 
 import hashlib
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.filters.image.changes.encoding import MIMES, UNENCODABLE, UnencodableError, encode, encoder_of
-from winnow.filters.image.changes.options import PictureChanges
-from winnow.filters.image.changes.pixels import Box, blur, framed, scaled
-from winnow.filters.image.changes.sizes import layout_of
+from winnow.filters.extras import required_package
+from winnow.filters.image.changes.options import DEFAULT_QUALITY, Encode, PictureChanges
+from winnow.filters.image.changes.pixels import Box, blur, framed, layout_of, scaled
 from winnow.filters.image.changes.stripping import UNSTRIPPED, UnstrippedError, strip
 from winnow.filters.image.decode.containers import InMemoryBytes
 from winnow.filters.image.decode.headers import image_size
@@ -32,6 +33,17 @@ CHANGER: Final = 2
 
 BYTES_PER_PIXEL: Final = {"jpg": 0.6, "png": 2.5, "webp": 0.4}
 """What an encoded picture is taken to need before it is there, to plan the files of an export."""
+
+UNENCODABLE: Final = "unencodable"
+"""Why a picture is left out that its new format cannot hold."""
+
+MIMES: Final = {"jpg": "image/jpeg", "png": "image/png", "webp": "image/webp"}
+_MOST_SIDE: Final = {"jpg": 65_500, "png": (1 << 31) - 1, "webp": 16_383}
+_WEBP_METHOD: Final = 4  # libwebp's default effort, of 0 to 6
+
+
+class UnencodableError(Exception):
+    """A picture has a side that is too long for its new format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,3 +172,36 @@ def resolved(changes: PictureChanges) -> Json:
     if not isinstance(described, dict):
         return None
     return {**described, "version": CHANGER, **({"encoder": encoder_of(changes.encoding)} if changes.encodes else {})}
+
+
+def encode(pixels: NDArray[np.uint8], options: Encode) -> bytes:
+    """The encoded file of an RGB picture.
+
+    Raises:
+        UnencodableError: A side is longer than the format allows.
+    """
+    height, width = pixels.shape[:2]
+    if max(height, width) > _MOST_SIDE[options.format]:
+        raise UnencodableError(f"{width:,} x {height:,} pixels are too many for {options.format}")
+    quality = options.quality or DEFAULT_QUALITY
+    if options.format == "jpg":
+        encoder = required_package("encoding pictures", "simplejpeg", "image")
+        raw: bytes = encoder.encode_jpeg(
+            np.ascontiguousarray(pixels), quality=quality, colorspace="RGB", colorsubsampling="420", fastdct=False
+        )
+        return raw
+    pillow = required_package("encoding pictures", "PIL.Image", "image")
+    held = io.BytesIO()
+    picture = pillow.fromarray(pixels)
+    if options.format == "png":
+        picture.save(held, "PNG")
+    else:
+        picture.save(held, "WEBP", quality=quality, method=_WEBP_METHOD)
+    return held.getvalue()
+
+
+def encoder_of(options: Encode) -> str:
+    """The name and version of the encoder."""
+    package = "simplejpeg" if options.format == "jpg" else "pillow"
+    required_package("encoding pictures", "simplejpeg" if options.format == "jpg" else "PIL", "image")
+    return f"{package} {version(package)}"

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.filters.extras import required_package
-from winnow.filters.image.changes.sizes import Layout
+from winnow.filters.image.changes.options import Resize
 from winnow.filters.image.decode.shrink import shrink
 
 Pixels = NDArray[np.uint8]
@@ -15,6 +15,19 @@ Pixels = NDArray[np.uint8]
 WHITE = 255
 MARGIN = 0.1  # of a face's longer side, on each side: as faces in ImageNet were obfuscated
 CELLS = 6  # of a blurred face, per side: what tells faces apart is finer than that
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A picture is scaled to one size, then cropped or padded around its middle to another."""
+
+    scaled: tuple[int, int]  # height, width
+    final: tuple[int, int]
+
+    @property
+    def pixels(self) -> int:
+        """The larger number of pixels of the two sizes."""
+        return max(self.scaled[0] * self.scaled[1], self.final[0] * self.final[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +89,18 @@ def blur(pixels: Pixels, boxes: Sequence[Box]) -> Pixels:
 
 def _clipped(low: float, high: float, length: int) -> tuple[int, int]:
     return max(0, int(np.floor(low))), min(length, int(np.ceil(high)))
+
+
+def layout_of(height: int, width: int, resize: Resize | None) -> Layout:
+    """The layout of an upright picture of this size."""
+    as_is = Layout((height, width), (height, width))
+    if resize is None or resize.mode == "no":
+        return as_is
+    by_shorter = resize.mode in ("keep_ratio", "center_crop")
+    measured = min(height, width) if by_shorter else max(height, width)
+    if resize.only_if_bigger and measured <= resize.side:
+        return as_is
+    scale = resize.side / measured
+    scaled = (max(1, round(height * scale)), max(1, round(width * scale)))
+    square = resize.mode in ("center_crop", "border")
+    return Layout(scaled, (resize.side, resize.side) if square else scaled)

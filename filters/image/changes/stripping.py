@@ -11,8 +11,16 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from winnow.filters.image.changes.exif import kept_exif
 from winnow.filters.image.changes.options import Kept
+from winnow.filters.image.decode.containers import (
+    TIFF_TEXT,
+    InMemoryBytes,
+    UnreadableError,
+    Walk,
+    tiff_entries,
+    tiff_numbers,
+    tiff_start,
+)
 
 UNSTRIPPED: Final = "unstripped"
 """Why a picture is left out whose metadata cannot be removed: its type, or a damaged file."""
@@ -24,6 +32,12 @@ _ICC: Final = b"ICC_PROFILE\0"
 _IPTC: Final = b"Photoshop 3.0\0"
 _JPEG_END: Final = b"\xff\xd9"
 _JFIF_LENGTH: Final = 16  # of a JFIF segment without a thumbnail
+_ORIENTATION: Final = 0x0112
+_ARTIST: Final = 0x013B
+_COPYRIGHT: Final = 0x8298
+_SHORT: Final = 3
+_ASCII: Final = 2
+_MOST_TEXT: Final = 1 << 14  # bytes per notice
 
 
 class UnstrippedError(Exception):
@@ -259,3 +273,55 @@ _WRITERS: Final[dict[str, Callable[[bytes, frozenset[Kept]], Iterator[bytes]]]] 
     "image/webp": _webp,
     "image/gif": _gif,
 }
+
+
+def kept_exif(data: bytes, *, orientation: bool, copyright_: bool) -> bytes | None:
+    """EXIF data, without their `Exif` marker, with only the wanted facts; None if there are none.
+
+    Args:
+        data: The original EXIF data, in the layout of a TIFF file, without their marker.
+        orientation: Keep the orientation.
+        copyright_: Keep the copyright notice and the artist's name.
+    """
+    walk = Walk(InMemoryBytes(data))
+    entries: list[tuple[int, int, bytes]] = []
+    if orientation and 2 <= (turned := _orientation(walk)) <= 8:
+        entries.append((_ORIENTATION, _SHORT, struct.pack(">HH", turned, 0)))
+    if copyright_:
+        entries.extend((tag, _ASCII, text) for tag, text in sorted(_notices(walk).items()))
+    return _written(entries) if entries else None
+
+
+def _orientation(walk: Walk) -> int:
+    """The orientation as decoders read it: the first number, however many the tag declares."""
+    try:
+        return tiff_numbers(walk, tiff_start(walk), (_ORIENTATION,)).get(_ORIENTATION, 1)
+    except UnreadableError:
+        return 1
+
+
+def _notices(walk: Walk) -> dict[int, bytes]:
+    """The artist's name and the notice, as far as they lie within the data."""
+    found: dict[int, bytes] = {}
+    try:
+        for tag, part in tiff_entries(walk, tiff_start(walk)):
+            is_whole = part.start + part.size <= walk.size
+            if tag in (_ARTIST, _COPYRIGHT) and part.kind == TIFF_TEXT and 0 < part.size <= _MOST_TEXT and is_whole:
+                found.setdefault(tag, walk.at(part.start, part.size))
+    except UnreadableError:
+        return found
+    return found
+
+
+def _written(entries: list[tuple[int, int, bytes]]) -> bytes:
+    head = b"MM\0*" + struct.pack(">IH", 8, len(entries))
+    behind = len(head) + 12 * len(entries) + 4
+    table, values = b"", b""
+    for tag, kind, value in entries:
+        count = 1 if kind == _SHORT else len(value)
+        if len(value) <= 4:
+            table += struct.pack(">HHI", tag, kind, count) + value.ljust(4, b"\0")
+            continue
+        table += struct.pack(">HHII", tag, kind, count, behind + len(values))
+        values += value + b"\0" * (len(value) & 1)
+    return head + table + bytes(4) + values

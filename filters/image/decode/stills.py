@@ -23,13 +23,21 @@ from numpy.typing import NDArray
 from winnow.filters.extras import required_package
 from winnow.filters.image.decode.claims import frames_within, is_cut, metadata_sizes
 from winnow.filters.image.decode.containers import InMemoryBytes, with_segments
-from winnow.filters.image.decode.filled_memory import FILLINGS, filled_memory, may_leave_rows
 from winnow.filters.image.decode.headers import ImageSize, image_size
-from winnow.filters.image.decode.missing_pixels import lacks_checks, lacks_ends, lacks_rows, lacks_strips
+from winnow.filters.image.decode.incomplete_pixels import (
+    FILLINGS,
+    filled_memory,
+    has_zeroed_items,
+    lacks_checks,
+    lacks_ends,
+    lacks_rows,
+    lacks_strips,
+    may_leave_rows,
+    webp_without_end,
+)
 from winnow.filters.image.decode.orientation import orientation_of, upright
 from winnow.filters.image.decode.scans import scans_of, unchecked_coding
 from winnow.filters.image.decode.tiff_pixels import TiffPixels, tiff_pixels
-from winnow.filters.image.decode.zeroed_pixels import has_zeroed_items, webp_without_end
 
 TOO_LARGE: Final = "too_large"
 TOO_MANY_PIXELS: Final = "too_many_pixels"

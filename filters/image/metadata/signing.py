@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from winnow.filters.image.metadata.certificates import subject_of
 from winnow.filters.image.metadata.jumbf import Box, Content
 from winnow.filters.image.metadata.statements import shortened
 
@@ -21,6 +20,10 @@ _ALGORITHMS: Final = {
 _HASHES: Final = {"sha256": hashlib.sha256, "sha384": hashlib.sha384, "sha512": hashlib.sha512}
 _LISTS: Final = ("assertions", "created_assertions", "gathered_assertions")
 _MOST_LISTED: Final = 1024
+_SEQUENCE, _SET, _IDENTIFIER, _VERSION = 0x30, 0x31, 0x06, 0xA0
+_COMMON_NAME, _ORGANISATION = b"\x55\x04\x03", b"\x55\x04\x0a"
+_ENCODINGS: Final = {0x0C: "utf-8", 0x13: "ascii", 0x14: "latin-1", 0x16: "ascii", 0x1E: "utf-16-be", 0x1C: "utf-32-be"}
+_MOST_VALUES: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +122,40 @@ def _binds(value: Any, default: object, file: bytes) -> bool | None:
         at = max(at, end)
     state.update(memoryview(file)[at:])
     return state.digest() == wanted
+
+
+def subject_of(certificate: bytes) -> str | None:
+    """The common name of a certificate's subject, else its organisation; None if it has neither or is damaged."""
+    outer = next(_values(certificate), None)
+    inner = next(_values(outer[1]), None) if outer is not None and outer[0] == _SEQUENCE else None
+    if inner is None or inner[0] != _SEQUENCE:
+        return None
+    fields = [one for one in _values(inner[1]) if one[0] != _VERSION]
+    # The order of values: serial number, algorithm, issuer, period of validity, subject.
+    if len(fields) < 5 or fields[4][0] != _SEQUENCE:
+        return None
+    names: dict[bytes, str] = {}
+    for kind, parts in _values(fields[4][1]):
+        for pair, content in _values(parts) if kind == _SET else ():
+            held = list(_values(content)) if pair == _SEQUENCE else []
+            if len(held) == 2 and held[0][0] == _IDENTIFIER and held[1][0] in _ENCODINGS:
+                names.setdefault(held[0][1], held[1][1].decode(_ENCODINGS[held[1][0]], "replace"))
+    return names.get(_COMMON_NAME) or names.get(_ORGANISATION)
+
+
+def _values(raw: bytes) -> Iterator[tuple[int, bytes]]:
+    """The tag and content of each DER value, up to the first damage."""
+    at = 0
+    for _ in range(_MOST_VALUES):
+        if at + 2 > len(raw):
+            return
+        tag, size, start = raw[at], raw[at + 1], at + 2
+        if size > 0x80:
+            count = size & 0x7F
+            size, start = int.from_bytes(raw[start : start + count], "big"), start + count
+            if count > 4:
+                return
+        if start + size > len(raw):
+            return
+        yield tag, raw[start : start + size]
+        at = start + size

@@ -74,7 +74,7 @@ class Characters(NamedTuple):
     points: NDArray[np.int32]  # the one code point of an entry, or -1
     pool: NDArray[np.uint8]
     pairs: NDArray[np.int64]  # open addressing: two code points, or -1
-    composed: NDArray[np.int32]  # what they become
+    composed: NDArray[np.int32]  # their composed form
     to_latin: NDArray[np.uint8]  # from LOOKALIKES_AT on: the similar-looking Latin letter, or 0
     to_cyrillic: NDArray[np.int32]  # for lower-case ASCII: the similar-looking Cyrillic letter, or 0
 

@@ -37,7 +37,7 @@ class TextHeads:
 
 
 def heads_of(texts: pa.Array, max_bytes: int) -> TextHeads:
-    """The beginning of each text, at most so many bytes of whole characters."""
+    """The beginning of each text, cut at a character within a number of bytes."""
     found = texts_of(texts)
     starts, ends = found.offsets[:-1], found.offsets[1:].copy()
     for row in np.flatnonzero(ends - starts > max_bytes):  # rare: the cut steps back to the start of a character

@@ -40,7 +40,7 @@ LANGUAGES: Mapping[str, frozenset[str]] = {name: frozenset(codes.split()) for na
 
 
 def word_key(language: str, word: str) -> bytes:
-    """What stands for a word of a language in the selection: a few bytes of its hash."""
+    """The representation of a word of a language in the selection: a few bytes of its hash."""
     plain = " ".join(unicodedata.normalize("NFKC", word).casefold().split())
     return hashlib.blake2b(f"{language} {plain}".encode(), digest_size=_KEY_BYTES).digest()
 

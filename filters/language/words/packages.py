@@ -27,7 +27,7 @@ class TooLongError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What stands for a package's words where it is missing (`estimates.py`): measured on handbooks and help."""
+    """Units that estimate a package's words if it is missing (`estimates.py`): measured on handbooks and help texts."""
 
     per_word: float  # units in a word in the language's own letters
     per_token: float  # units in a word or symbol: how much longer n-grams of units are

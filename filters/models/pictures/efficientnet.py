@@ -63,7 +63,7 @@ def features_file(arrays: Arrays) -> bytes:
 
 
 class _Network:
-    """The graph under construction, and the side of what the next layer reads."""
+    """The graph under construction, and the side of the next layer's input."""
 
     def __init__(self, arrays: Arrays) -> None:
         self._arrays = arrays
@@ -74,7 +74,7 @@ class _Network:
         ]
 
     def convolved(self, hidden: str, name: str, norm: str, kernel: int = 1, stride: int = 1, groups: int = 1) -> str:
-        """A convolution with the norm after it."""
+        """A convolution with its norm folded in."""
         weights = np.asarray(self._arrays[f"{name}.weight"], np.float64)
         scale, shift, mean, variance = (np.asarray(self._arrays[f"{norm}.{part}"], np.float64) for part in NORMED)
         factor = scale / np.sqrt(variance + EPSILON)
@@ -94,5 +94,5 @@ class _Network:
         )
 
     def capped(self, hidden: str) -> str:
-        """Values from 0 to 6."""
+        """Values clipped to 0 to 6."""
         return self.graph.node("Clip", hidden, *self._limits)

@@ -1,7 +1,7 @@
-"""What a network sees of a picture: its size by one rule, and its colours as the network's numbers.
+"""How pictures become a network's input: their size, by one rule, and their colours as numbers.
 
-Pictures come as operators get them, eight bits each of red, green and blue. A side that is too long is shrunk by area,
-one that is too short is interpolated (`filters/image/decode/shrink.py`); no other resampling is used anywhere.
+Pictures are RGB with eight bits per channel. A side that is too long is shrunk by area, one that is too short is
+interpolated (`filters/image/decode/shrink.py`); no other resampling is used.
 """
 
 from dataclasses import dataclass
@@ -21,34 +21,34 @@ Values: TypeAlias = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """How pictures become a network's input.
+    """The size and colours of a network's input.
 
-    `crop` cuts a square out of the middle, `stretch` changes the proportions, `letterbox` keeps them and fills what is
-    left of the square at both ends; all three give squares of `side`. `pad` keeps pictures that are no longer than
-    `side` as they are and fills them at the right and the bottom to multiples of 32.
+    `crop` cuts a square out of the middle, `stretch` changes the proportions, `letterbox` keeps them and fills both
+    ends of the square; all three give squares of `side`. `pad` leaves pictures up to `side` unchanged and fills them at
+    the right and the bottom to multiples of 32.
     """
 
     side: Annotated[int, Between(8, 2048)] = 224  # pixels
     fit: Fit = "crop"
-    keep: Annotated[float, Between(0.1, 1.0)] = 0.875  # of the shorter side, by `crop`
-    fill: Annotated[int, Between(0, 255)] = 0  # the level of all colours beside the picture
-    mean: tuple[float, ...] = (0.5, 0.5, 0.5)  # of red, green and blue, from 0 to 1: subtracted
+    keep: Annotated[float, Between(0.1, 1.0)] = 0.875  # of the shorter side, for `crop`
+    fill: Annotated[int, Between(0, 255)] = 0  # the level of all colours outside the picture
+    mean: tuple[float, ...] = (0.5, 0.5, 0.5)  # of RGB, from 0 to 1: subtracted
     deviation: tuple[float, ...] = (0.5, 0.5, 0.5)  # the divisor after that
-    colours: Literal["rgb", "bgr"] = "rgb"  # the order in which the network has them
+    colours: Literal["rgb", "bgr"] = "rgb"  # the network's order of colours
 
     @property
     def decoded_side(self) -> int:
-        """To what the longer side of pictures may be shrunk before: what is cut out has twice the pixels it needs."""
+        """The size to which decoding may shrink the longer side; a part to be cut out keeps twice its final pixels."""
         if self.fit == "crop":
             return 2 * round(self.side / self.keep)
         return 2 * self.side if self.fit == "stretch" else self.side
 
 
-MULTIPLE = 32  # of the sides that `pad` gives: such networks halve them five times
+MULTIPLE = 32  # of the sides after `pad`: such networks halve them five times
 
 
 def framed(pixels: Pixels, framing: Framing) -> Pixels:
-    """The part of a picture that the network sees, at its size."""
+    """The part of a picture that the network sees, in its input size."""
     height, width = pixels.shape[:2]
     side = framing.side
     if framing.fit == "pad":
@@ -67,7 +67,7 @@ def framed(pixels: Pixels, framing: Framing) -> Pixels:
 
 
 def colour_values(framing: Framing) -> Values:
-    """The network's number for each level of each of its colours; RecipeError for a setting that gives none."""
+    """The network's number for each level of each colour; RecipeError if a setting makes it infinite."""
     for name in ("mean", "deviation"):
         given = getattr(framing, name)
         if len(given) != 3 or not all(np.isfinite(given)):
@@ -81,7 +81,7 @@ def colour_values(framing: Framing) -> Values:
 
 
 def tensor(seen: Pixels, values: Values, colours: str, *, channels_last: bool) -> Values:
-    """A framed picture as a batch of one: colours first, or last."""
+    """A framed picture as a batch of one, with colours first or last."""
     order = np.array([2, 1, 0] if colours == "bgr" else [0, 1, 2])
     planes = [values[one].take(seen[:, :, one]) for one in order]
     return np.stack(planes, axis=-1 if channels_last else 0)[None]

@@ -1,8 +1,8 @@
-"""Writes a Keras network of images, given as its layers and weights, as an ONNX file.
+"""Converts a Keras network on pictures, given as layers and weights, to an ONNX file.
 
-The layers of plain convolutional classifiers: convolutions, norms, activations, pools, concatenations and dense ones.
-Colours come last in Keras and first in ONNX. Norms are folded into the convolutions that they follow, so values differ
-in the last digits.
+It supports the layers of plain convolutional classifiers: convolutions, norms, activations, pools, concatenations and
+dense layers. Colours come last in Keras and first in ONNX. Norms are folded into the convolutions before them, so
+values differ in the last digits.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ def keras_onnx(name: str, layers: Sequence[Layer], arrays: Arrays, output: str) 
     """An ONNX file: images × 3 × side × side, from `pixels` to `output`, of a dense layer.
 
     Raises:
-        WinnowError: A layer is of a kind or has a setting that is not written.
+        WinnowError: A layer is of an unsupported kind, or has an unsupported setting.
     """
     network = _Network(name, arrays)
     for layer in layers:
@@ -44,7 +44,7 @@ class _Network:
         self.graph = OnnxGraph(name)
         self.values: dict[str, str] = {}
         self._arrays = arrays
-        self._bare: dict[str, tuple[str, Layer]] = {}  # convolutions whose norm is to come, with what they read
+        self._bare: dict[str, tuple[str, Layer]] = {}  # convolutions whose norm comes next, with their inputs
         self._writers: dict[str, Callable[[str, Layer, list[str]], str]] = {
             "BatchNormalization": self._norm,
             "Activation": lambda name, config, read: self._activated(name, config, self.values[read[0]]),
@@ -57,7 +57,7 @@ class _Network:
         }
 
     def add(self, layer: Layer) -> None:
-        """Add one layer, whose inputs were added."""
+        """Add one layer after its inputs."""
         kind, config = layer["class_name"], layer["config"]
         name = config["name"]
         if kind == "InputLayer":

@@ -1,4 +1,4 @@
-"""Run an ONNX network on pictures, one at a time: what it says of one never depends on the others of a batch."""
+"""Runs an ONNX network on pictures, one at a time, so that no result depends on the others of a batch."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -27,17 +27,17 @@ _BYTES: NDArray[np.float32] = np.tile(np.arange(256, dtype=np.float32), (3, 1))
 
 
 class PictureNetwork:
-    """A network with one input, a picture; loading it runs it once, on black.
+    """A network whose only input is a picture; it is run once when loaded, on black.
 
     Args:
-        operator: Who runs it, for messages.
+        operator: The operator's name, for messages.
         path: Its ONNX file.
-        framing: How it sees pictures.
-        outputs: Those that are wanted, by name; none for the first.
+        framing: How pictures become its input.
+        outputs: The names of the wanted outputs; by default the first.
         content: The network where it was made from weights, which the path names then.
 
     Raises:
-        RecipeError: A package is missing, or the file is no model, or not one for such pictures.
+        RecipeError: A package is missing, or the file is not a model, or not one for such pictures.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class PictureNetwork:
         return self.run(framed(pixels, self._framing))
 
     def run(self, seen: NDArray[np.uint8]) -> tuple[NDArray[np.float32], ...]:
-        """The outputs for a picture of the network's size already."""
+        """The outputs for a picture in the network's input size."""
         name, kind, channels_last = self._input
         given = tensor(seen, self._values, self._framing.colours, channels_last=channels_last).astype(kind, copy=False)
         try:

@@ -1,6 +1,6 @@
-"""The InceptionV3 of nsfwjs: how much a picture is a drawing, hentai, neutral, porn or sexy.
+"""The InceptionV3 of nsfwjs: the probability that a picture is a drawing, hentai, neutral, porn or sexy.
 
-Made an ONNX file once from the package's JavaScript modules, none of which is run.
+Converted once to an ONNX file from the package's JavaScript modules, which are not run.
 """
 
 import tarfile

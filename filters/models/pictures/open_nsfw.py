@@ -1,4 +1,4 @@
-"""Yahoo's open_nsfw: how likely a picture is pornographic, as one number; a second opinion beside nsfwjs."""
+"""Yahoo's open_nsfw: the probability that a picture is pornographic; a second opinion beside nsfwjs."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ from winnow.filters.models.pictures.framing import Framing
 from winnow.schemas.assets import Asset
 
 CLASSES: Final = ("sfw", "nsfw")
-_LEVEL: Final = 1 / 255  # it reads levels from 0 to 255, less a mean
+_LEVEL: Final = 1 / 255  # it reads levels from 0 to 255, minus a mean
 FRAMING: Final = Framing(
     224, "stretch", mean=(123 * _LEVEL, 117 * _LEVEL, 104 * _LEVEL), deviation=(_LEVEL,) * 3, colours="bgr"
 )

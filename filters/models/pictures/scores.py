@@ -1,7 +1,7 @@
 """Scores of pictures by the user's own models: a head over the vectors of `image.embedding`, or a whole network.
 
 A head is a safetensors file of linear layers, or an ONNX file that reads vectors; a whole network is an ONNX file that
-reads pictures. winnow ships no weights for these, so `model` must be given.
+reads pictures. winnow ships no weights for these, so `model` is required.
 """
 
 import re
@@ -42,25 +42,25 @@ _DECIMALS = 5
 
 @dataclass(frozen=True, slots=True)
 class ScoreConfig:
-    """The model, what it reads, and which of its numbers is the score."""
+    """The model, its input, and which of its numbers is the score."""
 
-    model: str = ""  # must be given
+    model: str = ""  # required
     reads: Literal["embedding", "pictures"] = "embedding"
     embedding: str = "image.embedding"  # the layer whose vectors a head reads
     hidden: Literal["relu", "none"] = "relu"  # between the layers of a head in safetensors
-    output: str = ""  # of an ONNX file, by name; the first if not set
+    output: str = ""  # for an ONNX file, the output's name; the first by default
     number: Annotated[int, Between(0, 100_000)] = 0  # which of the model's numbers is the score, such as a class
     activation: Literal["none", "sigmoid", "softmax"] = "none"  # applied to the numbers
-    framing: Framing = field(default_factory=Framing)  # what a whole network sees
+    framing: Framing = field(default_factory=Framing)  # for a whole network
 
 
 class _ScoreOperator(PictureOperator):
-    """Scores pictures by a whole network. A head reads the vectors that another layer has of them, so rows."""
+    """Scores pictures by a whole network; `configured` makes it an operator on rows for a head, which reads vectors."""
 
     __slots__ = ()
 
     def configured(self, config: ScoreConfig) -> Operator:
-        """The operator itself, or for a head the same on rows."""
+        """The operator itself, or for a head its form on rows."""
         if config.reads == "pictures":
             return self
         same: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(Operator)}
@@ -84,10 +84,10 @@ def score_operator(name: str, summary: str) -> PictureOperator:
 
 
 def read_head(path: str, hidden: Literal["relu", "none"]) -> Head:
-    """The head that a safetensors file holds: `weight` and `bias`, or `0.weight`, `0.bias`, `2.weight` … as of PyTorch.
+    """The head in a safetensors file: `weight` and `bias`, or `0.weight`, `0.bias`, `2.weight` … as in PyTorch.
 
     Raises:
-        RecipeError: It holds something else.
+        RecipeError: It contains something else.
     """
     arrays = read_tensors(path).arrays
     numbered = {name: match for name in arrays if (match := _LAYER.fullmatch(name))}
@@ -161,7 +161,7 @@ def _of_pictures(batch: pa.RecordBatch, path: str, config: ScoreConfig, network:
 
 
 def _of_vectors(batch: pa.RecordBatch, path: str, config: ScoreConfig, head: Head) -> pa.RecordBatch:
-    """The layer of rows whose pictures have vectors: a head is run once for each, some microseconds."""
+    """The layer of rows whose pictures have vectors: the head is run once per vector, in microseconds."""
     rows: list[list[float | None] | None] = []
     statuses = []
     for row in batch.column(0):

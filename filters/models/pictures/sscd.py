@@ -1,6 +1,6 @@
-"""The copy detector SSCD (https://arxiv.org/abs/2202.10261) as a small network that was trained to give its vectors.
+"""The copy detector SSCD (https://arxiv.org/abs/2202.10261), distilled into a small network.
 
-Vectors of copies are close although a picture was resized, recompressed, cropped, mirrored or written on; unlike the
+Vectors of copies are close even if a picture was resized, recompressed, cropped, mirrored or written on; unlike the
 features of a classifier, those of different pictures of the same kind of thing are not.
 """
 
@@ -10,7 +10,7 @@ from winnow.filters.models.pictures.framing import Framing
 from winnow.schemas.assets import Asset
 
 DIMENSIONS: Final = 512
-FRAMING: Final = Framing(224, "stretch")  # it reads bytes; 288 finds no more copies, and takes twice as long
+FRAMING: Final = Framing(224, "stretch")  # side 288 finds no more copies and takes twice as long
 
 MODEL: Final = Asset(
     name="sscd.distilled",

@@ -1,8 +1,8 @@
-"""Where a picture shows text: turned rectangles around the regions that a detector's map marks.
+"""Finds text in pictures: rotated rectangles around the regions that a detector's map marks.
 
-The detector is PP-OCRv6's, which gives for each pixel how likely it is within a shrunk line of text ("Real-time Scene
-Text Detection with Differentiable Binarization", Liao et al., arXiv 1911.08947). Regions, their scores, and by how much
-rectangles grow back are as in rapidocr, which ships the file, but for holes in regions, which are no regions here.
+The detector is PP-OCRv6's, which gives for each pixel the probability that it lies in a shrunk line of text ("Real-time
+Scene Text Detection with Differentiable Binarization", Liao et al., arXiv 1911.08947). Regions, their scores and the
+growth of rectangles follow rapidocr, which ships the file, except that holes in regions do not count as regions.
 """
 
 import math
@@ -38,16 +38,16 @@ MODEL: Final = Asset(
 
 
 def framing_for(side: int) -> Framing:
-    """What the network sees: blue, green and red from -1 to 1."""
+    """The network's input: BGR from -1 to 1."""
     return Framing(side, "pad", colours="bgr")
 
 
 def text_boxes(likely: NDArray[np.float32], least: float) -> Boxes:
-    """The boxes of a map: centre across and down, half the first side and half the second, and the first's direction.
+    """The boxes of a map: the centre, half the first side and half the second, and the first's direction.
 
     Args:
-        likely: How likely each pixel is within a line, of the picture alone.
-        least: The least mean within a box.
+        likely: The probability that each pixel lies in a line, without padding.
+        least: The least mean probability within a box.
     """
     found = [box for points in _edges(_regions(_marked(likely))) if (box := _box(likely, points, least)) is not None]
     return np.array(found, np.float64).reshape(-1, _COLUMNS)
@@ -63,7 +63,7 @@ def covered_by(boxes: Boxes, height: int, width: int) -> NDArray[np.bool_]:
 
 
 def _marked(likely: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Likely pixels, and those below, right, and below right of them: rapidocr dilates so."""
+    """The likely pixels and their neighbours below, right, and below right: rapidocr dilates so."""
     marked = likely > LIKELY
     marked[1:] |= marked[:-1].copy()
     marked[:, 1:] |= marked[:, :-1].copy()
@@ -72,7 +72,7 @@ def _marked(likely: NDArray[np.float32]) -> NDArray[np.bool_]:
 
 @kernel
 def _regions(marked):  # type: ignore[no-untyped-def]
-    """The number of each pixel's region from 1, 0 for none; corners connect."""
+    """The number of each pixel's region from 1, or 0; regions connect at corners."""
     height, width = marked.shape
     regions = np.zeros((height, width), np.int32)
     waiting = np.empty((height * width, 2), np.int32)
@@ -98,7 +98,7 @@ def _regions(marked):  # type: ignore[no-untyped-def]
 
 
 def _edges(regions: NDArray[np.int32]) -> Iterator[list[tuple[int, int]]]:
-    """The first and the last pixel of each row of each region, which have its hull: columns and rows, by row."""
+    """The first and last pixel of each row of each region, which determine its hull: columns and rows, by row."""
     rows, columns = np.nonzero(regions)
     if not len(rows):
         return
@@ -113,7 +113,7 @@ def _edges(regions: NDArray[np.int32]) -> Iterator[list[tuple[int, int]]]:
 
 
 def _box(likely: NDArray[np.float32], points: list[tuple[int, int]], least: float) -> NDArray[np.float64] | None:
-    """The box around a region; None where it is too small, or too little of it is likely."""
+    """The box around a region; None if it is too small, or too little of it is likely."""
     box = _smallest_rectangle(np.array(_hull(points), np.float64))
     if 2 * min(box[2:4]) < SMALLEST:
         return None

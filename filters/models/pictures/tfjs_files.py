@@ -1,7 +1,7 @@
-"""Reads networks of TensorFlow.js out of JavaScript modules, as some packages ship them, without running any of it.
+"""Reads TensorFlow.js networks from JavaScript modules, as shipped by some packages, without running them.
 
-A module holds one object literal, `{modelTopology:{…},weightsManifest:[…]}`, or one string of weights in base64.
-Weights are bytes with a smallest value and a step for each array.
+A module contains one object literal, `{modelTopology:{…},weightsManifest:[…]}`, or one string of weights in base64.
+Weights are bytes, with a minimum and a step for each array.
 """
 
 import base64
@@ -29,7 +29,7 @@ def literal_of(module: str) -> Any:
     """The object that a module exports.
 
     Raises:
-        WinnowError: The module exports no plain literal.
+        WinnowError: The module does not export a plain literal.
     """
     start = module.find(_START) + len(_START) - 1
     if _START not in module:
@@ -58,7 +58,7 @@ def literal_of(module: str) -> Any:
 
 
 def weights_of(modules: Iterable[str]) -> bytes:
-    """The bytes that the modules' strings hold, joined."""
+    """The bytes in the modules' strings, joined."""
     held = []
     for module in modules:
         found = _BASE64.findall(module)
@@ -72,7 +72,7 @@ def weights_of(modules: Iterable[str]) -> bytes:
 
 
 def dequantised(manifest: Sequence[Mapping[str, Any]], raw: bytes) -> dict[str, NDArray[np.float32]]:
-    """The arrays that a manifest describes, in their order in the bytes."""
+    """The arrays that a manifest describes, in the order of their bytes."""
     arrays: dict[str, NDArray[np.float32]] = {}
     at = 0
     for one in manifest:

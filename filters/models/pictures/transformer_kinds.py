@@ -1,4 +1,4 @@
-"""Which vision transformers an encoder is made of: the names of their arrays, and what a `config.json` says of them."""
+"""The supported kinds of vision transformers: the names of their arrays, and the settings of their `config.json`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,14 +14,14 @@ MAX_CONFIG_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What `transformers` calls the arrays of one kind of network; {} is the number of a block."""
+    """The names that `transformers` gives the arrays of one kind of network; {} is the number of a block."""
 
-    prefixes: tuple[str, ...]  # a network may be saved alone or inside another
-    token: str | None  # stands before the patches
+    prefixes: tuple[str, ...]  # a network may be saved alone or as a part of another
+    token: str | None  # comes before the patches
     positions: str
     patches: str
     patch_bias: str | None
-    before: str | None  # a norm ahead of all blocks
+    before: str | None  # a norm before all blocks
     norms: tuple[str, str]
     query: str
     key: str
@@ -29,11 +29,11 @@ class Names:
     attended: str
     wider: str
     narrower: str
-    scales: tuple[str, str] | None  # of what attention, and the two layers behind it, add
+    scales: tuple[str, str] | None  # factors of the outputs of attention and of the two layers
     after: str
-    projection: str | None = None  # outside the prefix, and where it is
-    pooling: str | None = None  # a last block, by which one learnt question looks at all tokens
-    unbiased: tuple[str, ...] = ()  # layers that some networks of this kind have without biases
+    projection: str | None = None  # which has another prefix
+    pooling: str | None = None  # a last block, in which one learnt query attends to all tokens
+    unbiased: tuple[str, ...] = ()  # layers that may lack biases
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class Kind:
     """One kind of network."""
 
     names: Names
-    defaults: Mapping[str, object]  # of settings that a `config.json` leaves out
-    nested: str | None = None  # the key of the part of a larger configuration
+    defaults: Mapping[str, object]  # of settings missing in a `config.json`
+    nested: str | None = None  # the key of its part of a larger configuration
 
 
 _SIZES: Final = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "image_size": 224}
@@ -97,7 +97,7 @@ _CLIP_NAMES: Final = Names(
     positions="embeddings.position_embedding.weight",
     patches="embeddings.patch_embedding.weight",
     patch_bias=None,
-    before="pre_layrnorm",  # as it is spelt
+    before="pre_layrnorm",  # spelt so
     norms=(f"{_CLIP_BLOCK}layer_norm1", f"{_CLIP_BLOCK}layer_norm2"),
     query=f"{_CLIP_BLOCK}self_attn.q_proj",
     key=f"{_CLIP_BLOCK}self_attn.k_proj",
@@ -132,7 +132,7 @@ KINDS: Final[Mapping[str, Kind]] = {
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What a `config.json` states; of the many settings that `transformers` writes, those that change the numbers."""
+    """The settings of a `config.json` that affect the computation."""
 
     hidden_size: int
     num_hidden_layers: int
@@ -154,10 +154,10 @@ _ACTIVATIONS: Final = ("gelu", "gelu_new", "gelu_pytorch_tanh", "quick_gelu", "r
 
 
 def described(config: str) -> tuple[Kind, Sizes]:
-    """The kind of network that a `config.json` names, and its sizes.
+    """The kind of network in a `config.json`, and its sizes.
 
     Raises:
-        RecipeError: It is no such file, or describes a network that is not written here.
+        RecipeError: It is not such a file, or describes an unsupported network.
     """
     try:
         with open(config, "rb") as stream:

@@ -1,9 +1,9 @@
-"""An ONNX network from the weights of a vision transformer: ViT, DINOv2, CLIP and SigLIP, as `transformers` saves them.
+"""Makes ONNX networks from weights of vision transformers (ViT, DINOv2, CLIP, SigLIP) in the form of `transformers`.
 
-A safetensors file names arrays and says nothing of the computation; the `config.json` beside it names one of four that
-are written here, node by node, with the sizes that it states. Every array that the computation needs must be there, in
-its shape; others (text towers, heads of classifiers) are left out. No code of the model's makers is run, and nothing is
-unpickled.
+A safetensors file contains named arrays but no computation; the `config.json` beside it names one of four, which are
+written here node by node, in the sizes that it states. All arrays that the computation needs must be present, in the
+right shape; others (text towers, heads of classifiers) are ignored. No code of the model's makers is run, and nothing
+is unpickled.
 """
 
 from collections.abc import Mapping
@@ -27,17 +27,18 @@ _QUICK: Final = 1.702  # CLIP's approximation of GELU: x · sigmoid(1.702 x)
 
 
 def encoder_of(path: str, config: str) -> bytes:
-    """The ONNX file of an encoder: `pixels` of [1, 3, side, side] go in, `vector` of [1, n] comes out.
+    """The ONNX file of an encoder from `pixels` of [1, 3, side, side] to `vector` of [1, n].
 
-    The vector is what `transformers` calls `image_embeds` of CLIP with a projection, `pooler_output` of SigLIP, and
-    else the class token behind the last norm (`pooler_output` of CLIP and DINOv2, `last_hidden_state[:, 0]` of ViT).
+    The vector is what `transformers` calls `image_embeds` for CLIP with a projection, `pooler_output` for SigLIP, and
+    otherwise the class token after the last norm (`pooler_output` of CLIP and DINOv2, `last_hidden_state[:, 0]` of
+    ViT).
 
     Args:
         path: The weights, in safetensors.
         config: The `config.json` beside them.
 
     Raises:
-        RecipeError: One of the files is something else, or they do not fit each other.
+        RecipeError: One of the files is of another kind, or they do not fit each other.
     """
     required_package("a network of weights alone", "onnx", "image-models")
     kind, sizes = described(config)
@@ -66,13 +67,13 @@ class _Writing:
     sizes: Sizes
     arrays: Mapping[str, NDArray[np.generic]]
     graph: OnnxGraph = field(default_factory=lambda: OnnxGraph("encoder"))
-    written: int = 0  # constants that have no array of their own
+    written: int = 0  # constants that are not arrays of the file
 
     def network(self) -> bytes:
         """The file."""
         graph, sizes, names = self.graph, self.sizes, self.names
         width, side, patch = sizes.hidden_size, sizes.image_size, sizes.patch_size
-        count = (side // patch) ** 2  # what is left at the edges is not seen
+        count = (side // patch) ** 2  # partial patches at the edges are dropped
         kernels = self.array(names.patches, (width, 3, patch, patch))
         biases = [self.array(names.patch_bias, (width,))] if names.patch_bias else []
         pixels = graph.input("pixels", (1, 3, side, side))
@@ -99,7 +100,7 @@ class _Writing:
         return graph.to_bytes()
 
     def block(self, tokens: str, number: int, count: int) -> str:
-        """Attention among the tokens, and two layers behind it; each adds to what it was given."""
+        """Attention among the tokens, then two layers; each is added to its input."""
         names, width = self.names, self.sizes.hidden_size
         seen = self.norm(tokens, names.norms[0].format(number))
         query, key, value = (
@@ -113,7 +114,7 @@ class _Writing:
         return self.added(tokens, hidden, number, 1)
 
     def pooled(self, tokens: str, name: str, count: int) -> str:
-        """The answer that all tokens give to a question that is an array of the file, as SigLIP's head does it."""
+        """A pooled vector: attention of a learnt query to all tokens, as in SigLIP's head."""
         graph, width = self.graph, self.sizes.hidden_size
         weights = np.split(self.numbers(f"{name}.attention.in_proj_weight", (3 * width, width)), 3)
         biases = np.split(self.numbers(f"{name}.attention.in_proj_bias", (3 * width,)), 3)
@@ -128,7 +129,7 @@ class _Writing:
         return graph.node("Add", answer, self.two_layers(seen, f"{name}.mlp.fc1", f"{name}.mlp.fc2"))
 
     def attention(self, query: str, key: str, value: str, asking: int, seen: int) -> str:
-        """What each of `asking` tokens takes from `seen` tokens, head by head."""
+        """Attention of `asking` tokens to `seen` tokens, head by head."""
         graph, width, heads = self.graph, self.sizes.hidden_size, self.sizes.num_attention_heads
         query = self.reshaped(query, (1, asking, heads, width // heads))
         key, value = (self.reshaped(one, (1, seen, heads, width // heads)) for one in (key, value))
@@ -140,7 +141,7 @@ class _Writing:
         return self.reshaped(mixed, (1, asking, width))
 
     def two_layers(self, tokens: str, wider: str, narrower: str) -> str:
-        """Each token through a wider layer and back."""
+        """The two layers of a block, of which the first is wider, for each token."""
         width = self.sizes.hidden_size
         weights = self.arrays.get(f"{self.prefix}{wider}.weight")
         inner = len(weights) if weights is not None and weights.ndim else 4 * width
@@ -151,7 +152,7 @@ class _Writing:
         return self.graph.node("Gather", tokens, self.constant(np.array(0, np.int64)), axis=1)
 
     def added(self, tokens: str, change: str, number: int, which: Literal[0, 1]) -> str:
-        """The tokens with a change, which some networks scale."""
+        """The tokens plus a change, which some networks scale."""
         if self.names.scales is not None:
             scale = self.array(self.names.scales[which].format(number), (self.sizes.hidden_size,))
             change = self.graph.node("Mul", change, scale)
@@ -169,7 +170,7 @@ class _Writing:
         return graph.node("Add", weighted, self.array(f"{name}.bias", shape))
 
     def linear(self, tokens: str, name: str, reads: int, gives: int, unbiased: bool = False) -> str:
-        """Weights times each token, plus biases, which may be missing only where the kind allows it."""
+        """Weights times each token, plus biases, which only some kinds may lack."""
         found = self.graph.node("MatMul", tokens, self.array(f"{name}.weight", (gives, reads), turned=True))
         bias = f"{name}.bias"
         if unbiased and self.prefix + bias not in self.arrays:
@@ -177,7 +178,7 @@ class _Writing:
         return self.graph.node("Add", found, self.array(bias, (gives,)))
 
     def activated(self, hidden: str) -> str:
-        """What stands between the two layers of a block."""
+        """The activation between the two layers of a block."""
         graph, kind = self.graph, self.sizes.hidden_act
         if kind == "relu":
             return graph.node("Relu", hidden)
@@ -200,7 +201,7 @@ class _Writing:
         return self.graph.node("Reshape", value, self.constant(np.array(shape, np.int64)))
 
     def constant(self, array: NDArray[np.generic]) -> str:
-        """A constant that is no array of the file."""
+        """A constant that is not an array of the file."""
         self.written += 1
         return self.graph.constant(f"constant.{self.written}", array)
 
@@ -216,9 +217,9 @@ class _Writing:
         """An array of the file, as a constant.
 
         Args:
-            name: Its name behind the prefix.
-            shape: What it is needed as.
-            stored: How it may be stored besides, with as many numbers.
+            name: Its name after the prefix.
+            shape: The needed shape.
+            stored: Another shape in which it may be stored, of equal size.
             prefix: Another prefix.
             turned: Whether its two sides are swapped.
         """
@@ -229,7 +230,7 @@ class _Writing:
     def numbers(
         self, name: str, shape: tuple[int, ...], stored: tuple[int, ...] | None = None, prefix: str | None = None
     ) -> Weights:
-        """An array of the file, in 32-bit floats; RecipeError if it is not as the configuration says."""
+        """An array of the file as 32-bit floats; RecipeError if it does not match the configuration."""
         full = (self.prefix if prefix is None else prefix) + name
         found = self.arrays.get(full)
         if found is None:

@@ -11,8 +11,7 @@ from winnow.filters.extras import one_line, required_package
 from winnow.filters.models.safety.tokens import INPUTS, OPERATOR, Window
 from winnow.schemas.environment.modules import import_users_module
 from winnow.schemas.errors import RecipeError
-
-_NAMED = 6  # most parameters named in one message
+from winnow.schemas.problems import listed
 
 
 class TorchModel:
@@ -63,18 +62,13 @@ def _built(torch: Any, architecture: str) -> Any:
 def _differences(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
     """The parameters that are missing, unexpected or of another shape, by name."""
     if missing := sorted(expected.keys() - found.keys()):
-        yield f"missing {_some(missing)}"
+        yield f"missing {listed(missing)}"
     if unexpected := sorted(found.keys() - expected.keys()):
-        yield f"unexpected {_some(unexpected)}"
+        yield f"unexpected {listed(unexpected)}"
     for name in sorted(expected.keys() & found.keys()):
         ours, theirs = tuple(expected[name].shape), tuple(found[name].shape)
         if ours != theirs:
             yield f"{name} has shape {theirs}, expected {ours}"
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
 
 
 def _taken(architecture: str, module: Any) -> tuple[str, ...]:

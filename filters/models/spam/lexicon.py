@@ -34,7 +34,7 @@ class Term:
     text: str
     kind: str
     language: str
-    prefix: bool = False  # it matches the beginnings of words
+    prefix: bool = False  # it matches word beginnings
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class Lexicon:
 
     tables: Tables
     kinds: npt.NDArray[np.int64]  # of each term, into KINDS
-    manners: npt.NDArray[np.int64]  # which letters may adjoin each term
-    languages: frozenset[str]  # in which these terms are searched for
+    manners: npt.NDArray[np.int64]  # for each term, which letters may adjoin it
+    languages: frozenset[str]  # those in which these terms are searched for
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrences:
-    """The found terms: of overlapping ones the first, then the longest."""
+    """The terms found: of overlapping ones the first, then the longest."""
 
     rows: Ints
     starts: Ints

@@ -31,10 +31,10 @@ class Counts:
     """The fate of one side's texts: given = empty + repeated + both_sides + unbalanced + training + held_out."""
 
     given: int
-    empty: int  # without a word
-    repeated: int  # the same text again
-    both_sides: int  # also on the other side, hence useless to either
-    unbalanced: int  # left out to balance the sides
+    empty: int  # without any word
+    repeated: int  # repeated texts
+    both_sides: int  # on both sides, hence useless to either
+    unbalanced: int  # dropped to balance the sides
     training: int
     held_out: int
 

@@ -30,7 +30,7 @@ def block_at(text: bytes, at: int, route: int) -> tuple[int, int]:
 
 
 def _end(pattern: re.Pattern[bytes], text: bytes, at: int) -> int:
-    """The end of what a pattern that may match nothing matches here."""
+    """The end of the match, which may be empty, of a pattern here."""
     found = pattern.match(text, at)
     return found.end() if found else at
 

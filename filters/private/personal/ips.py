@@ -27,7 +27,7 @@ _WORD_BYTES = 64  # more than the longest word below
 
 
 def _endings(words: str) -> re.Pattern[bytes]:
-    """Finds that one of these words ends a text in small letters; one that begins with a letter of ASCII is whole."""
+    """A pattern of the ends of lower-case texts: one of these words, whole if it begins with an ASCII letter."""
     encoded = sorted((word.encode() for word in words.split()), key=len, reverse=True)
     plain, others = (
         b"|".join(re.escape(word) for word in encoded if word[:1].isascii() is kind) for kind in (True, False)
@@ -54,7 +54,7 @@ _NETWORK_WORDS = _endings("""
 
 
 def _networks(blocks: str) -> tuple[tuple[int, int], ...]:
-    """The first and the last address of each of these blocks, as numbers."""
+    """The first and last address of each of these blocks, as numbers."""
     return tuple((int(one[0]), int(one[-1])) for one in map(IPv4Network, blocks.split()))
 
 

@@ -1,4 +1,4 @@
-"""Detectors of what few texts have and what has digits: numpy finds where it may be, Python looks there.
+"""A frame for detectors of rare matches with digits: numpy finds where they may be, Python examines these places.
 
 Of a thousand runs of digits a few may belong to an account number, a card, an address or a wallet.
 """

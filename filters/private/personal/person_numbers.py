@@ -1,4 +1,4 @@
-"""Numbers that states give to persons: how each is written, what checks it, and the words that announce it.
+"""Identification numbers of persons, issued by states: how each is written and checked, and the words that announce it.
 
 One entry a kind of number. `checked_by` is its module of `python-stdnum` (https://arthurdejong.org/python-stdnum/),
 which knows the check digits and the dates and places inside. A shape is how people write it: `9` is a digit, `A` a

@@ -231,7 +231,7 @@ class _Reader:
         return 0 if number_of_a_thing(self._beside(low, starts[0] - opened, ends[-1], high)[0]) else runs
 
     def _hinted(self, start: int, end: int, low: int, high: int, runs: int) -> bool:
-        """Whether the line of a number speaks of reaching somebody."""
+        """Whether the line of a number mentions a way of reaching somebody."""
         characters = hinted(window(self._buffer, low, start, _LOOK_BACK))
         if characters is not None and (runs > 1 or characters <= _NEAR_HINT):
             return True
@@ -405,7 +405,7 @@ def _form(digits: str, sizes: tuple[int, ...], joints: list[bytes], bracket: boo
 
 
 def _customary(sizes: tuple[int, ...], groups: tuple[int, ...], joints: list[bytes]) -> bool:
-    """Whether groups are such as people make of any number: pairs, threes and fours, or halves with a hyphen."""
+    """Whether groups are common for any number: pairs, threes and fours, or halves with a hyphen."""
     if len(set(joints)) > 1:
         return False
     threes = min(sizes) >= _LEAST_OF_THREES and max(sizes) <= _LEAST_HALF and len(sizes) > _PAIR
@@ -414,7 +414,7 @@ def _customary(sizes: tuple[int, ...], groups: tuple[int, ...], joints: list[byt
 
 
 def _former_trunk(prefix: str, plan: Plan) -> bool:
-    """Whether a number begins with a trunk prefix of former days that its country's plan still knows: `8`, `80`."""
+    """Whether a number begins with an obsolete trunk prefix that its country's plan still contains: `8`, `80`."""
     return prefix in _FORMER_TRUNKS and plan.prefix is not None and plan.prefix.fullmatch(prefix) is not None
 
 

@@ -274,7 +274,7 @@ LANGUAGE_REGIONS: dict[str, tuple[str, ...]] = {
 
 
 def _by_neighbours() -> dict[str, tuple[str, ...]]:
-    """The countries of the other languages for which each may be taken."""
+    """The countries of the languages that each short text may be mistaken for."""
     found: dict[str, tuple[str, ...]] = {}
     for line in _NEIGHBOURS.strip().splitlines():
         languages = line.split()
@@ -305,7 +305,7 @@ def regions_of(language: str | None, domain: str | None, *, short: bool = False)
 
 
 def _country(domain: str | None, spoken: tuple[str, ...]) -> str | None:
-    """The country whose top-level domain this is; one that the world registers counts only if its language is used."""
+    """The country with this top-level domain; one registered worldwide counts only if its language is used."""
     if not domain:
         return None
     name = domain.rstrip(".").rpartition(".")[2].lower()

@@ -1,13 +1,15 @@
 """The pictures of a clip: copied packets with new times, or frames encoded with VP9 or AV1 that keep their times."""
 
+import os
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from math import ceil
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from winnow.filters.image.decode.stills import TOO_MANY_FRAMES, TOO_MANY_PIXELS
-from winnow.filters.video.clips.encoders import open_encoder
 from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.clips.planning import CopiedTimes, smaller
 from winnow.filters.video.decode.clock import Clock, shown_at
@@ -19,6 +21,7 @@ from winnow.filters.video.decode.signal_requests import Clip
 
 if TYPE_CHECKING:
     from av import Packet
+    from av.codec.context import CodecContext
     from av.container import OutputContainer
     from av.video.frame import VideoFrame
 
@@ -180,3 +183,22 @@ class EncodedPictures:
 
 def _is_rgb(frame: "VideoFrame") -> bool:
     return frame.format.is_rgb or frame.format.has_palette
+
+
+def open_encoder(context: "CodecContext") -> None:
+    """Open an encoder whose settings are complete, without letting it change the priority of the process.
+
+    Under root, SVT-AV1 gives its threads and the one that opens it real-time priority (SCHED_FIFO, 99) for as long as
+    they live: such a process, and all that it starts, would run before everything else on the machine.
+    """
+    if sys.platform != "linux":
+        context.open()
+        return
+    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    context.open()
+    if os.sched_getscheduler(0) == policy:
+        return
+    for thread in os.listdir("/proc/self/task"):
+        with suppress(ProcessLookupError):  # the thread has ended
+            if os.sched_getscheduler(int(thread)) == os.SCHED_FIFO:
+                os.sched_setscheduler(int(thread), policy, parameters)

@@ -20,7 +20,6 @@ _STEPS: Final = 6  # of Gauss and Newton, at most
 _SMALL: Final = 0.02  # cells: a step that ends them
 _BORDER: Final = 2  # cells that are not looked at
 _LEAST_SLOPE: Final = 0.25  # squared: a cell with less tells nothing of the camera
-_LOCAL: Final = 4  # cells from the camera's move that a patch is looked for
 _LEAST_TEXTURE: Final = 1.0  # squared slopes of a cell, mean of a patch: less is flat
 _LEAST_GAIN: Final = (
     0.4  # share of squared differences that a patch's own move must explain, or it goes with the camera

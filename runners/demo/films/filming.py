@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.extras import required_package
-from winnow.filters.video.clips.encoders import open_encoder
+from winnow.filters.video.clips.pictures import open_encoder
 from winnow.runners.demo.photos.drawing import HEIGHT as SCENE_HEIGHT
 from winnow.runners.demo.photos.drawing import WIDTH as SCENE_WIDTH
 from winnow.runners.demo.photos.drawing import Pixels, halved, landscape

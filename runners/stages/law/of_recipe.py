@@ -10,9 +10,8 @@ from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import content_name
 from winnow.schemas.languages import grouping
 from winnow.schemas.law import ScalingLaw, law_to_json
-from winnow.schemas.problems import Problem, recipe_error, shown
+from winnow.schemas.problems import Problem, listed, recipe_error, shown
 from winnow.schemas.recipe.mix import FamiliesBy
-from winnow.scoring.mixture.cells import listed
 
 
 def read_laws(recipe: BoundRecipe) -> Laws:

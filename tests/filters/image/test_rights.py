@@ -17,7 +17,7 @@ from PIL import Image
 
 from winnow.filters.image.metadata.blocks import BlockLimits, blocks_of
 from winnow.filters.image.metadata.c2pa import c2pa_facts
-from winnow.filters.image.metadata.certificates import subject_of
+from winnow.filters.image.metadata.signing import subject_of
 from winnow.filters.image.metadata.statements import Facts
 from winnow.filters.image.rights import RightsConfig, rights
 from winnow.filters.operators import FILES

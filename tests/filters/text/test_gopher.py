@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from benchmarks.measuring.environments import PEERS
 from tests.filters.text.oracles.gopher_restated import first_reason, measures
 from tests.property_sizes import scaled
-from winnow.filters.language.passages.symbols import DATATROVE_SYMBOLS
+from winnow.filters.language.passages.word_counts import DATATROVE_SYMBOLS
 from winnow.filters.operators import Assets, find_operator
 from winnow.filters.presets import find_preset
 from winnow.filters.text.gopher import OPERATOR, Config, Style

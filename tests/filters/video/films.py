@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from winnow.filters.video.clips.encoders import open_encoder
+from winnow.filters.video.clips.pictures import open_encoder
 
 av = pytest.importorskip("av", reason="needs the extra `video`")
 

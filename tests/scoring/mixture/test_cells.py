@@ -6,7 +6,8 @@ from itertools import product
 import pytest
 
 from winnow.schemas.mixture import Amount, Stratum
-from winnow.scoring.mixture.cells import Cell, Node, capacity, cell_tree, leaves, listed
+from winnow.schemas.problems import listed
+from winnow.scoring.mixture.cells import Cell, Node, capacity, cell_tree, leaves
 
 STRATA = [Stratum(of, source, "", code) for of, source, code in product("wp", "tsu", ("swe", "deu", "fra"))]
 CELLS = [Cell(stratum, Amount(1, 10)) for stratum in STRATA]

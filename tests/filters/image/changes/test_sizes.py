@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from winnow.filters.image.changes.options import Resize
-from winnow.filters.image.changes.sizes import layout_of
+from winnow.filters.image.changes.pixels import layout_of
 
 ORACLE = Path(__file__).parent / "img2dataset_sizes.json"  # made by the package's own Resizer; the file names versions
 

@@ -12,8 +12,7 @@ from PIL import Image, ImageCms, ImageSequence
 from PIL.PngImagePlugin import PngInfo
 
 from tests.property_sizes import scaled
-from winnow.filters.image.changes.exif import kept_exif
-from winnow.filters.image.changes.stripping import UnstrippedError, strip
+from winnow.filters.image.changes.stripping import UnstrippedError, kept_exif, strip
 from winnow.filters.image.decode.containers import InMemoryBytes
 from winnow.filters.image.decode.orientation import orientation_of
 

@@ -13,7 +13,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper  # noqa: E402
 
 from tests.filters.models.safety.models import model, nodes  # noqa: E402
 from tests.property_sizes import scaled  # noqa: E402
-from winnow.filters.models.onnx.checks import check_onnx  # noqa: E402
+from winnow.filters.models.onnx.sessions import check_onnx  # noqa: E402
 from winnow.schemas.errors import RecipeError  # noqa: E402
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from winnow.filters.models.onnx.checks import check_onnx
-from winnow.filters.models.onnx.sessions import open_session
+from winnow.filters.models.onnx.sessions import check_onnx, open_session
 from winnow.filters.models.onnx.writing import OnnxGraph
 
 onnx = pytest.importorskip("onnx", reason="the oracle of these tests")

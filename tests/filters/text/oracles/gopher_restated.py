@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from winnow.filters.language.passages.symbols import DATATROVE_SYMBOLS
+from winnow.filters.language.passages.word_counts import DATATROVE_SYMBOLS
 
 STOP_WORDS = ("the", "be", "to", "of", "and", "that", "have", "with")
 

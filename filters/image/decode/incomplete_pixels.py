@@ -1,16 +1,26 @@
-"""Detects files that are whole as containers but hold fewer pixels than their header declares.
+"""Detects files that are whole as containers but lack some of the pixels that their header declares.
 
-A writer that was stopped and then closed its file leaves one. Decoders silently show the missing part as black.
+- A writer that was stopped and then closed its file leaves fewer pixels. Decoders silently show the rest as black.
+- libtiff silently ends a strip of fax codes where its bytes end, so the remaining rows show old memory, perhaps of
+  another picture. Decoded twice in memory with different fillings (`filled_memory`), such rows differ.
+- A download that preallocated its file and was interrupted leaves zeros for pixels. The file has its full length, or
+  its container declares none. Decoders of WebP and AVIF read the zeros as codes and show grey, or repeat a block.
 """
 
+import ctypes
+import struct
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from winnow.filters.image.decode.containers import (
     Bytes,
+    Part,
     UnreadableError,
     Walk,
     png_chunks,
+    riff_chunks,
     tiff_entries,
     tiff_numbers,
     tiff_start,
@@ -18,6 +28,7 @@ from winnow.filters.image.decode.containers import (
 )
 from winnow.filters.image.decode.frames import MOST_BLOCKS
 from winnow.filters.image.decode.scans import ends
+from winnow.filters.image.metadata.heif_items import CODED, items
 
 _CHANNELS: Final = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # by PNG's types of colour
 _PASSES: Final = (  # of Adam7: first column and row, and the steps between
@@ -39,6 +50,13 @@ _LENGTHS: Final = {_STRIPS: 279, _TILES: 325}
 _HEADER: Final = 8  # bytes
 _APART: Final = 2  # each channel in separate strips
 _SIZES: Final = {b"B": 1, b"H": 2, b"I": 4, b"Q": 8}  # of whole numbers, by their layout
+_SPARE: Final = 8  # bytes; decoders of whole WebP files fail without any of the last four
+_ZEROS: Final = bytes(32)  # libaom's AVIF has at most 6 zeros in a row, even for flat pictures, and none at its end
+_CODED: Final = (b"VP8 ", b"VP8L")
+_FRAME, _FRAME_HEADER = b"ANMF", 16
+FILLINGS: Final = (0x55, 0xAA)
+_PERTURB: Final = -6  # M_PERTURB of glibc's mallopt
+_FAX: Final = frozenset((2, 3, 4))
 
 
 def lacks_rows(image: Bytes) -> bool:
@@ -143,3 +161,71 @@ def _coded_parts(image: Bytes, compressions: tuple[int, ...]) -> set[tuple[int, 
     except UnreadableError:
         return set()
     return places if sum(size for _, size in places) <= walk.size else set()  # else they overlap: unbounded work
+
+
+def has_zeroed_items(image: Bytes) -> bool:
+    """Whether a coded picture of an AVIF file contains a run of zeros that no encoder writes."""
+    walk = Walk(image, MOST_BLOCKS)
+    try:
+        return any(_ZEROS in image.at(part.start, part.size) for kind, part in items(walk) if kind == CODED)
+    except UnreadableError:  # left to the decoder
+        return False
+
+
+def webp_without_end(image: Bytes) -> bytes | None:
+    """The first picture of a WebP file without its last bytes, which a whole file cannot be decoded without.
+
+    None if it has no run of zeros, as nearly all pictures. The length of a run proves nothing: flat pictures have
+    thousands of zeros. But zeros are short codes, so a decoder needs fewer of them than there are.
+    """
+    walk = Walk(image, MOST_BLOCKS)
+    try:
+        part = _first_coded(walk)
+    except UnreadableError:
+        return None
+    coded = image.at(part.start, part.size) if part else b""
+    if part is None or bytes(_SPARE) not in coded or len(coded) <= 2 * _SPARE:
+        return None
+    rest = coded[:-_SPARE]
+    padded = rest + bytes(len(rest) & 1)
+    return struct.pack("<4sI4s4sI", b"RIFF", 12 + len(padded), b"WEBP", part.kind, len(rest)) + padded
+
+
+def _first_coded(walk: Walk) -> Part | None:
+    """The codes of a still picture, or of an animation's first frame."""
+    for part in riff_chunks(walk):
+        if part.kind in _CODED:
+            return part
+        if part.kind == _FRAME:
+            at, end = part.start + _FRAME_HEADER, part.start + part.size
+            while at + 8 <= end:
+                kind, size = struct.unpack("<4sI", walk.at(at, 8))
+                if kind in _CODED:
+                    return Part(kind, at + 8, size)
+                at += 8 + size + (size & 1)
+    return None
+
+
+def may_leave_rows(image: Bytes, mime: str) -> bool:
+    """Whether a picture's decoder may leave rows unwritten: a TIFF of fax codes."""
+    if mime != "image/tiff":
+        return False
+    walk = Walk(image)
+    try:
+        return tiff_numbers(walk, tiff_start(walk), (_COMPRESSION,)).get(_COMPRESSION) in _FAX
+    except UnreadableError:
+        return False
+
+
+@contextmanager
+def filled_memory(byte: int) -> Iterator[None]:
+    """A context in which newly allocated memory is filled; without effect if the C library does not support it."""
+    option = getattr(ctypes.CDLL(None), "mallopt", None)
+    if option is None:
+        yield
+        return
+    option(_PERTURB, byte)
+    try:
+        yield
+    finally:
+        option(_PERTURB, 0)
