@@ -20,6 +20,8 @@ from pathlib import Path
 
 import numba
 
+__all__ = ["DECORATORS", "all_kernels_key", "file_digest", "source_key", "sources_of"]
+
 DECORATORS = frozenset({"kernel", "arithmetic", "inlined", "leaf"})
 
 _HOUSE = Path(__file__).resolve().parent.parent
@@ -90,13 +92,13 @@ def _imported(path: Path) -> frozenset[Path]:
 
 @cache
 def _source(module: Path) -> Path | None:
-    """The file of a module or a package; None if there is none."""
+    """The file of a module or a package; None where there is none."""
     return next((one for one in (module.with_suffix(".py"), module / "__init__.py") if one.is_file()), None)
 
 
 @cache
 def _data(room: Path) -> frozenset[Path]:
-    """The data files beside sources."""
+    """The files beside sources that are none."""
     files = (one for one in (*room.iterdir(), *room.glob("data/*")) if one.is_file())
     return frozenset(one for one in files if one.suffix not in (".py", ".pyc"))
 
@@ -124,7 +126,7 @@ class _Module:
     """A file's statements, and where the names in them come from."""
 
     body: list[ast.stmt]
-    bound: dict[str, list[int]]  # statements that bind a name, or change its value
+    bound: dict[str, list[int]]  # statements that bind a name, or change what it stands for
     imported: dict[str, list[tuple[Path, str]]]  # the file and the name there; no name where it is the file itself
     kernels: list[int]
 
@@ -146,7 +148,7 @@ def _module(path: Path) -> _Module:
 
 
 def _imports(node: ast.AST) -> Iterator[tuple[str, list[tuple[Path, str]]]]:
-    """The names that an import binds to parts of winnow."""
+    """The names that an import binds to what is winnow's."""
     if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("winnow."):
         folder = _HOUSE.joinpath(*(node.module or "").split(".")[1:])
         for one in node.names:
@@ -164,7 +166,7 @@ def _names(statement: ast.stmt) -> set[str]:
 
 
 def _changed(statement: ast.stmt) -> set[str]:
-    """The names that a statement binds; for one that may also change values, all names in it."""
+    """The names that a statement binds; of one that may also change what names stand for, all names in it."""
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return set()
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -193,7 +195,7 @@ def _compiled_in(path: Path) -> dict[Path, set[int]]:
 
 
 def _statements(file: Path, name: str) -> Iterator[tuple[Path, int]]:
-    """The statements that define a name of a file; all of the file if the name is a module."""
+    """The statements that say what a name in a file stands for; all of a file where it is the file."""
     module = _module(file)
     yield from ((file, number) for number in module.bound.get(name, ()))
     for place, there in module.imported.get(name, ()):

@@ -126,7 +126,7 @@ class DuplicateKind:
     unit: Unit
     settings: type[Any]  # a frozen dataclass: the settings under `dedupe: {NAME: …}`
     signature: Signature
-    search: Search | None = None  # finds similar nodes; None if only equal ones are found
+    search: Search | None = None  # how similar nodes are found; None if only equal ones are
     distinct: str | None = None
     """The column that counts what is different in a cluster; required of kinds with a search. Their settings have
     `max_cluster`: with more, a cluster raises an alarm."""
@@ -144,10 +144,10 @@ class DuplicateKind:
     divided."""
     of_address: bool = False
     """It compares what leads to a row, not what it holds; so the texts of dropped rows are compared, for an alarm."""
-    sent_in_pieces: bool = False  # the data sent per node grow with its size, and so do its signatures
+    sent_in_pieces: bool = False  # what is sent of a node grows with its size, as do its signatures
     null_unless_asked: bool = False
     """A recipe in full says `null` of it where it does not search for it. Later kinds do not: names of plans stay."""
-    undecided: tuple[str, ...] = ("max_bucket", "max_cluster")  # settings that do not affect values of the layer
+    undecided: tuple[str, ...] = ("max_bucket", "max_cluster")  # settings that change no value of the layer
     bind: Callable[[Any, Any], Any] = _as_written
     """The settings with everything filled in, given the recipe's and the configuration of the signature's operator."""
     described: Callable[[Any], str] = _undescribed  # what was searched for, in a card, given the bound settings

@@ -43,7 +43,7 @@ KIND = DuplicateKind(
     signature=Signature("url.canonical", options=_options),
     listed=20,
     null_unless_asked=True,
-    chosen=10,  # addresses come first, so that the better text of an address is kept
+    chosen=10,  # of an address the better text is kept, so addresses come first
     split=30,
     of_address=True,
     described=lambda _: "samples with the same URL",

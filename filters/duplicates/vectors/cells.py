@@ -1,9 +1,9 @@
-"""Cells of a vector space: close vectors mostly share one of their two nearest cells, unrelated ones mostly none.
+"""Cells of a space of vectors: close vectors mostly share one of their two nearest cells, strangers mostly none.
 
-Centroids come from FAISS's spherical k-means on a sample. Each vector goes to its two nearest centroids, so that pairs
-at the border of two cells are compared, too ("SemDeDup" (Abbas et al. 2023) uses one). Training is pinned (law 4): the
-same sample gives the same centroids under the same packages and instruction set. Centroids are rounded like vectors
-(`cosines`), so everything after training is exact.
+Centroids are found by FAISS's spherical k-means on a sample. A vector goes to the two nearest centroids, as in
+"SemDeDup" (Abbas et al. 2023), which takes one, so that a pair at the border of two cells is compared too.
+Training is pinned (law 4): the same sample gives the same centroids under the same packages and instruction set.
+Centroids are rounded like vectors (`cosines`), so everything after training is exact.
 """
 
 import math
@@ -16,24 +16,26 @@ from winnow.filters.duplicates.vectors.cosines import Vectors, rounded, whole_le
 from winnow.filters.extras import required_package
 from winnow.schemas.kernels import kernel
 
+__all__ = ["CELLS_OF_ONE", "MAX_CELL", "cell_count", "nearest_cells", "train_cells"]
+
 CELLS_OF_ONE: Final = 2
 """How many cells a vector goes to."""
 MAX_CELL: Final = 1 << 15
 """Vectors above which a cell is split again, if the sample has enough of them."""
-_ALL_PAIRS: Final = 4096  # up to this many vectors are all compared, in one cell
-_EACH: Final = 24  # vectors of the sample per centroid, at least
+_ALL_PAIRS: Final = 4096  # so few vectors are compared all with all, in one cell
+_EACH: Final = 24  # vectors of the sample for each centroid, at least
 _ENOUGH: Final = 40  # and at most
 _ROUNDS: Final = 10
 _LINES: Final = 4096  # vectors compared with all centroids at once
 
 
 def cell_count(vectors: int, sample: int) -> int:
-    """The cheapest number of cells: comparing with centroids takes as long as comparing within cells."""
+    """Return how many cells cost least: comparing with centroids takes as long as comparing within cells."""
     return 1 if vectors <= _ALL_PAIRS else max(1, min(round(math.sqrt(2 * vectors)), sample // _EACH))
 
 
 def train_cells(sample: Vectors, vectors: int) -> Vectors:
-    """The centroids for about this many vectors, from a sample of them in a fixed order."""
+    """Return the centroids for about so many vectors, given a sample of them in a fixed order."""
     count = cell_count(vectors, len(sample))
     if count == 1:
         return np.zeros((1, sample.shape[1]), np.int16)
@@ -49,7 +51,7 @@ def train_cells(sample: Vectors, vectors: int) -> Vectors:
 
 
 def nearest_cells(vectors: Vectors, centroids: Vectors) -> NDArray[np.int64]:
-    """The numbers of each vector's two nearest centroids; one if there is only one."""
+    """Return the numbers of each vector's two nearest centroids; one if there is only one."""
     found = np.zeros((len(vectors), min(CELLS_OF_ONE, len(centroids))), np.int64)
     if len(centroids) == 1:
         return found

@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from winnow.schemas.kernels import leaf
 
+__all__ = ["HASH_SEED", "extended", "is_top_level", "top_level_domains"]
+
 HASH_SEED = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x100000001B3)
 _SLOTS = 8192  # several times the number of domains; a power of two

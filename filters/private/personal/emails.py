@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from winnow.filters.language.kernels.classes import ALPHA, MARK, Table, decode, flags_of, unicode_classes
 from winnow.filters.language.kernels.spans import Texts
-from winnow.filters.private.personal.detections import FIRST_ROOM, Detections, doubled
+from winnow.filters.private.personal.detections import FIRST_ROOM, Detections, roomier
 from winnow.filters.private.personal.domains import top_level_domains
 from winnow.filters.private.personal.hosts import BRACKETED, NONE, SIGN, SPELLED, dot_start, host_end, is_reserved
 from winnow.filters.private.personal.letters import (
@@ -33,6 +33,8 @@ from winnow.filters.private.personal.letters import (
     word_list,
 )
 from winnow.schemas.kernels import kernel, leaf
+
+__all__ = ["emails"]
 
 _BLOCK = 64
 _AFTER = 4  # bytes after a position that decide whether an at sign may be there
@@ -247,7 +249,7 @@ def _emails(
                     start, end = _address(text, low, at, high, spelled_out, reserved, classes, table)
                     if end > 0:
                         if count == len(spans):
-                            spans = doubled(spans)
+                            spans = roomier(spans)
                         spans[count] = (row, start, end)
                         count += 1
                         low = at = end

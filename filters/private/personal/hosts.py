@@ -9,6 +9,8 @@ from winnow.filters.private.personal.domains import HASH_SEED, extended, is_top_
 from winnow.filters.private.personal.letters import among, bracketed, is_alnum, small_letter, unspaced, word_list
 from winnow.schemas.kernels import leaf
 
+__all__ = ["BRACKETED", "NONE", "SIGN", "SPELLED", "dot_start", "host_end", "is_reserved"]
+
 NONE, SIGN, BRACKETED, SPELLED = range(4)
 """Notations of an at sign: none, `@` or `%40`, `[at]` and the like, ` AT `."""
 

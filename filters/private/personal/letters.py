@@ -5,6 +5,17 @@ import numpy.typing as npt
 
 from winnow.schemas.kernels import leaf
 
+__all__ = [
+    "among",
+    "bracketed",
+    "character_before",
+    "is_alnum",
+    "is_hex",
+    "small_letter",
+    "unspaced",
+    "word_list",
+]
+
 Bytes = npt.NDArray[np.uint8]
 
 

@@ -19,7 +19,7 @@ from winnow.filters.extras import required_package
 from winnow.filters.language.kernels.spans import Texts
 from winnow.filters.private.personal.candidates import DigitGroups, glued_after, glued_before
 from winnow.filters.private.personal.cues import Cues, window
-from winnow.filters.private.personal.detections import FIRST_ROOM, Detections, doubled, no_detections
+from winnow.filters.private.personal.detections import FIRST_ROOM, Detections, no_detections, roomier
 from winnow.filters.private.personal.person_numbers import STATES
 from winnow.filters.private.personal.regions import Regions
 from winnow.schemas.kernels import kernel, leaf
@@ -222,7 +222,7 @@ def _shaped(
             if shape < 0:
                 continue
             if count == len(found):
-                found = doubled(found)
+                found = roomier(found)
             found[count, 0], found[count, 1], found[count, 2], found[count, 3] = row, begin, end, shape
             count += 1
             behind = end
