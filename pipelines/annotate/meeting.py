@@ -1,9 +1,8 @@
-"""Brings rows of a store together for an operator that looks across them: those that ask for a key, and those that
-offer it, in whatever shard they are.
+"""Brings rows of a store together for an operator that compares them: rows that ask for a key, and rows that offer it.
 
-Shards send the digests of their keys (`Offers`). A partition of keys chooses for each asked key the offering rows with
-the smallest ids; only those are read again, for what they say (`Chosen`), which goes to the shards that asked
-(`Answers`). So what travels is a line of fixed size for each key that a row offers, and texts only where rows meet.
+Shards send the digests of their keys (`OFFERS`). For each asked key, a partition chooses the offering rows with the
+smallest ids. Only those rows are read again, and their content (`CHOSEN`) goes to the shards that asked. So the
+exchange carries one fixed-size line for each key that a row offers, and texts only where keys match.
 """
 
 from bisect import bisect_left

@@ -82,16 +82,9 @@ def measure(
     excluded: Excluded,
     max_text_bytes: int,
 ) -> pa.RecordBatch:
-    """Return the operator's layer for a batch.
+    """Return an operator's layer for a batch that holds the columns `names` and those of `needs`.
 
-    Args:
-        operator: The operator.
-        kernel: Its loaded kernel.
-        schema: The layer's columns, from `layer_schema`.
-        names: The columns that the operator reads.
-        batch: The batch, with these columns and those of `needs`.
-        excluded: The rows that are not measured.
-        max_text_bytes: Longer texts are not measured.
+    Rows in `excluded`, and texts longer than `max_text_bytes`, are not measured.
     """
     rows = batch.count
     codes = excluded_codes(operator.needs, batch, excluded)
@@ -125,11 +118,9 @@ def measure(
 
 
 def run_kernel(operator: Operator, kernel: Kernel, given: pa.RecordBatch) -> pa.RecordBatch:
-    """What the kernel measures.
+    """Run a kernel.
 
-    Raises:
-        RuntimeError: The operator has a defect; the message names it and what it raised.
-        OSError: The system refused it something, such as a file; the message names the operator.
+    An error of the operator becomes a RuntimeError that names the operator and quotes the error. An OSError stays one.
     """
     try:
         return kernel(given)
@@ -139,7 +130,7 @@ def run_kernel(operator: Operator, kernel: Kernel, given: pa.RecordBatch) -> pa.
         if error.errno is None:
             raise
         raise OSError(error.errno, f"{operator.name}: {error.strerror}", error.filename) from error
-    except (Exception, SystemExit) as error:  # one that exits would end the command as if all were done
+    except (Exception, SystemExit) as error:  # else an operator could exit with a false success
         words = one_line(str(error))  # of what a worker prints, the last line is shown
         raise RuntimeError(f"{operator.name} failed: {type(error).__name__}: {words}") from error
 

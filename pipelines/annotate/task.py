@@ -57,14 +57,7 @@ class LoadedOperators:
 
 
 def annotate_shard(context: AnnotationContext, loaded: LoadedOperators, task: RowLayerTask, beat: Heartbeats) -> None:
-    """Compute and commit the layers that a shard lacks.
-
-    Args:
-        context: The pass.
-        loaded: What the operators of the missing layers have loaded.
-        task: The shard.
-        beat: Reports progress.
-    """
+    """Compute and commit the layers that a shard lacks; `loaded` holds what their operators have loaded."""
     pending = [bound for bound in context.operators if bound.layer in task.missing]
     own_layers = set(task.missing)
     read = (column for bound in pending for column in bound.columns)
@@ -99,7 +92,7 @@ def annotate_shard(context: AnnotationContext, loaded: LoadedOperators, task: Ro
                 for name, layer in layers.items():
                     rows.add({f"{name}.{column}": layer.column(column) for column in layer.schema.names})
                 found |= layers
-            del pictures  # the memory that they lie in and the process that decodes are those of the next part, too
+            del pictures  # the next part reuses this memory and the decoding process
             yield found
 
     schemas = {bound.layer: bound.schema for bound in pending}
@@ -129,7 +122,7 @@ def _pictures(
     part: Part,
     crashed: CrashedPictures | None,
 ) -> Pictures | None:
-    """The items of some rows, if an operator looks at them."""
+    """The pictures of some rows, if an operator looks at any."""
     looking = [bound.operator for bound in pending if isinstance(bound.operator, PictureOperator)]
     if context.pictures is None or not looking:
         return None
@@ -145,7 +138,7 @@ def _sides(pending: Sequence[BoundOperator]) -> list[int | None]:
 def _picture_sizes(
     context: AnnotationContext, pending: Sequence[BoundOperator]
 ) -> Callable[[Mapping[str, pa.Array]], NDArray[np.int64]] | None:
-    """What rows take of a batch, so that its pictures are decoded once and held for every operator."""
+    """How many bytes of pictures a row adds to a batch, so that each picture is decoded once for all operators."""
     source, sides = context.pictures, _sides(pending)
     if source is None or not sides:
         return None

@@ -39,14 +39,8 @@ def cache_folder() -> Path:
 
 
 def lookup(name: str) -> str:
-    """The checked path of an asset.
-
-    Args:
-        name: The name of an asset, or the path of the user's own file, which is returned unchanged.
-
-    Raises:
-        AssetError: It is missing or damaged; the message says what to run.
-    """
+    """The checked path of an asset, given by its name or as the path of the user's own file. AssetError if it is
+    missing or damaged; the message says what to run."""
     if is_user_file(name):
         require_file(name)
         return name

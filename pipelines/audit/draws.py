@@ -1,7 +1,7 @@
 """Checks that the draw of each mixture plan matches the plan, row by row.
 
-Plans of the latest generation are read from their records alone. Their draws are added up anew, by output and stratum,
-and held against the rows of the samples: nothing is taken from the planner but the plan under test.
+Plans are read from the records of the latest generation. Their draws are summed again, by output and stratum, and
+compared with the sample rows; only the plan itself is taken from the planner.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

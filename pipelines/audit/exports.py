@@ -1,8 +1,7 @@
 """Checks that each export written from the store is unchanged and contains all that was planned.
 
-Every file is hashed again, and its samples are counted by its format's `count`, which shares no code with the
-writer: footers, newlines, headers. The counts are compared with the export's own record and with the plan, if still
-the store.
+Every file is hashed again, and its samples are counted by its format's `count`, which shares no code with the writer.
+The counts are compared with the export's own record, and with its plan while the store still has that plan.
 """
 
 import itertools
@@ -117,13 +116,7 @@ class ExportsCheck:
     """Checks every registered export that still exists, and those of the recipe whose registration is lost."""
 
     def __init__(self, store: Store, findings: Findings, named: Iterable[str] = ()) -> None:
-        """Start.
-
-        Args:
-            store: The store.
-            findings: Where findings are reported.
-            named: The folders that the recipe exports to.
-        """
+        """`named`: the folders that the recipe exports to."""
         self._store = store
         self._findings = findings
         self._named = frozenset(map(output_address, named))
@@ -203,7 +196,7 @@ class _Export:
             findings.proved.append(f"export {self.path}: {files}, {size:,} bytes are unchanged; {said}")
 
     def _is_gone(self) -> bool:
-        """Whether nothing is there; an empty folder counts as nothing, and so do files that no record names yet."""
+        """Whether the export is gone: the folder is empty, or has only files that no record names yet."""
         if isinstance(self._objects, LocalStore):
             folder = self._objects.folder
             return not folder.is_dir() or not any(folder.iterdir())
@@ -280,13 +273,13 @@ class _Export:
             self._note(f"{len(others):,} {'file' if len(others) == 1 else 'files'} that winnow did not write: {shown}")
 
     def _is_ours(self) -> bool:
-        """Whether this store has written a folder that is not registered, by a plan that it has; reports that."""
+        """Whether this store wrote an unregistered folder, by a plan that it still has; reports it."""
         try:
             if self._is_gone():
                 return False
             plan = self._manifest()[0].plan
         except (ExportError, StoreError, OSError):
-            return False  # whatever is there, it is no export of this store
+            return False  # it is no export of this store
         if plan not in self._plans:
             self._note("not written by this store, as far as it knows: `winnow forget` does not name it; not checked")
             return False

@@ -1,6 +1,6 @@
-"""Checks that every id follows from the source of its row, and that no two rows share one.
+"""Checks that every id follows from the source of its row, and that no two rows share an id.
 
-Tasks check each id for itself, and send it to the partition that all equal ids meet in: memory is that of a partition.
+Tasks check each id, and send it to a partition chosen by the id. Memory is that of one partition.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,8 +1,7 @@
 """Checks that the objects of a generation exist and are unchanged, aligned and balanced.
 
-Only the records under test come from the writers: bytes are hashed again, values are hashed
-again after reading them, and rows are counted from footers. Tasks read objects; the driver compares what they found
-with manifests, of which it holds one or two at a time.
+Bytes are hashed again, values are hashed after reading them, and rows are counted from footers; only the records under
+test come from the writers. Tasks read objects. The driver compares their findings with manifests, one or two at a time.
 """
 
 import itertools

@@ -1,6 +1,6 @@
-"""Checks that what only generations before the latest name is there: `forget` and `gc` read them, too.
+"""Checks files that only older generations name: `forget` and `gc` read them, too.
 
-Files that are there are checked one by one (see `files`); here only names are compared.
+Existing files are checked one by one in `files`; here only names are compared.
 """
 
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ def _lost(store: Store, record: GenerationRecord, latest: GenerationRecord) -> I
 
 
 def _absent(store: Store, prefixes: tuple[str, ...], named: Iterator[str], by_latest: Iterator[str]) -> list[str]:
-    """What is named and not there, unless the latest generation names it, too: then it is reported as its own."""
+    """The names that no file has, without those that the latest generation reports itself."""
     there = HashSet(info.path for prefix in prefixes for info in store.objects.list(prefix))
     absent = [path for path in named if path not in there]
     if not absent:

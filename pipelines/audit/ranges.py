@@ -1,6 +1,6 @@
 """Checks that records = kept + dropped + quarantined, counted from the footers of what was written (law 3).
 
-Tasks read the footers of refused ranges, and tell which of them quote forgotten records.
+Tasks read the footers of refused ranges, and report which ranges quote forgotten records.
 """
 
 from collections.abc import Iterable, Mapping
@@ -92,13 +92,8 @@ class RangesCheck:
         return sum(found.quoting for found in self._found)
 
     def conclude(self, commits: Iterable[TaskCommit], footers: Mapping[str, int], findings: Findings) -> None:
-        """Reports ingest tasks that do not balance.
-
-        Args:
-            commits: Those whose rows are audited.
-            footers: The rows of samples objects with others than were committed.
-            findings: Gets what is wrong.
-        """
+        """Reports ingest tasks that do not balance, among `commits`; `footers` holds the rows of samples objects whose
+        footer differs from their commit."""
         counted = dict(footers)
         errors: dict[str, str] = {}
         for found in self._found:

@@ -1,4 +1,4 @@
-"""Which columns rules of `items` may read: a column with a value for each medium has that medium's value for them."""
+"""Which columns rules of `items` may read, and which of them hold a value for each medium."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -34,12 +34,7 @@ def media_lists(recipe: Recipe, known: Mapping[str, ColumnInfo]) -> frozenset[st
 
 
 def columns_of_media(known: Mapping[str, ColumnInfo], lists: frozenset[str]) -> dict[str, ColumnInfo]:
-    """Return the columns that a condition on one medium may name.
-
-    Args:
-        known: The columns of rows.
-        lists: Those with a value for each medium.
-    """
+    """Return the columns that a condition on one medium may name; `lists` are those with a value for each medium."""
     found = {name: info for name, info in known.items() if name != MEDIA.name and not name.startswith("items.")}
     for name in lists & found.keys():
         kind = found[name].type
@@ -51,7 +46,7 @@ def columns_of_media(known: Mapping[str, ColumnInfo], lists: frozenset[str]) -> 
 def blind_to_media(
     rules: Sequence[ProgramRule], lists: frozenset[str], known: Mapping[str, ColumnInfo]
 ) -> list[Problem]:
-    """Return a problem for each rule of `items` that says the same of all media of a row."""
+    """Return a problem for each rule of `items` that is equal for all media of a row."""
     said = "reads nothing of a medium, so it treats all media of a row the same; write it under 'keep'"
     return [Problem(one.rule.place, one.path, said) for one in rules if _is_blind(one, lists, known)]
 

@@ -15,11 +15,9 @@ _COMPOSED: Final = frozenset({"Hans", "Hant", "Jpan", "Kore", "Zyyy", "Zxxx"})  
 
 
 def why_no_code(value: str, what: str) -> str:
-    """Why no text's language has this code, and what to write instead; empty if one may.
+    """Why `value` is no language code of a text, and what to write instead; empty if it may be one.
 
-    Args:
-        value: The code.
-        what: What has the codes, such as `text.language.code`.
+    `what` names the column of codes, such as `text.language.code`.
     """
     if value in _NONE:
         return ""

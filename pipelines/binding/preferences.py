@@ -91,10 +91,9 @@ def leaves_of(kind: Kind) -> tuple[str, ...]:
 def bind_preferences(
     config: DedupeConfig, known: Mapping[str, ColumnInfo], columns: Mapping[str, Column]
 ) -> tuple[BoundPreference, ...]:
-    """Return the recipe's preferences, bound to their columns; the id decides between rows that are otherwise equal.
+    """Return the recipe's preferences, bound to their columns; ids decide between rows that are otherwise equal.
 
-    Raises:
-        RecipeError: A column does not exist, is computed too late, or has values without an order.
+    RecipeError if a column does not exist, is computed too late, or has values without an order.
     """
     problems = Problems()
     bound = []

@@ -105,15 +105,11 @@ class RuleProgram:
 
 
 def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RuleProgram:
-    """Return the recipe's rules, checked.
+    """Return the recipe's rules, checked against `columns`, in which layers of duplicates and scores have the phase
+    `keep`.
 
-    Args:
-        recipe: The recipe.
-        columns: Every column that a rule may name. Layers of duplicates and scores have the phase `keep`.
-
-    Raises:
-        RecipeError: Unknown presets, tables and columns, conditions that do not fit their columns' types, columns that
-            are computed later than the rule, and missing `when_null`; one line each.
+    RecipeError, one line each, for unknown presets, tables and columns, conditions that do not fit their columns'
+    types, columns that are computed after the rule, and a missing `when_null`.
     """
     rules = expand_rules(recipe)
     tables = ThresholdTables(recipe)
@@ -129,7 +125,7 @@ def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RulePr
     problems = _add_table_columns(rules, tables, known)
     problems += _unknown_expected(recipe, rules)
     unmeasured = [_unmeasured(one, known, recipe, tables) for one in rules]
-    problems += dict.fromkeys(chain.from_iterable(unmeasured))  # what a whole preset lacks is said once
+    problems += dict.fromkeys(chain.from_iterable(unmeasured))  # a measure that a whole preset lacks is reported once
     named = [one for one, found in zip(rules, unmeasured, strict=True) if not found]
     columns_of_items = columns_of_media(known, of_media)
     for phase in PHASES:

@@ -51,13 +51,13 @@ class ReadDrawn(beam.DoFn):
 
 @dataclass(frozen=True)
 class ExportGraph:
-    """The pipeline of one run: `build` adds it to a pipeline."""
+    """The pipeline of one run."""
 
     shipment: Shipment
     tasks: str
 
     def build(self, pipeline: beam.Pipeline) -> PCollection[str]:
-        """Tasks are spread, rows travel to their shards, shards are written; the numbers of the written ones."""
+        """Spreads the tasks, sends rows to their shards, and writes these; yields the numbers of the written shards."""
         scratch: ObjectStore = self.shipment.scratch
         blocks: PCollection[AddressedBlock] = (
             pipeline
@@ -83,17 +83,11 @@ def make_graph(
     media: PictureSource | None = None,
     captions: Sequence[Column] = (SAMPLE_CAPTIONS,),
 ) -> ExportGraph | None:
-    """What has to run for everything that is still pending; None where nothing is.
+    """The graph of all exports that are still pending; None if there are none.
 
-    Args:
-        store: Where the samples are.
-        draw: What is given.
-        text: The columns that the recipe's `text` names.
-        edits: What is done to texts.
-        cuttings: Every way, with the shards that it makes.
-        exports: Those that are being made; the scratch of the first is used.
-        media: Where media are read, for exports that want their bytes.
-        captions: The columns with captions.
+    `text`: the columns of the recipe's `text`; `cuttings`: every way, with its shards; `exports`: the unfinished
+    exports, the scratch of the first of which is used; `media`: where media are read, if an export wants their bytes;
+    `captions`: their columns.
     """
     strata = tuple(tuple(one.stratum for one in output.strata) for output in draw.plan.outputs)
     places = Places(cuttings)

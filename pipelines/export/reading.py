@@ -77,8 +77,7 @@ def mixed_rows(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Rows of `MIXED` with their partitions: of every output in every cutting, if pending.
 
-    Raises:
-        ExportError: The store no longer matches the plan: rows were forgotten, or ids or texts differ.
+    ExportError if the store no longer matches the plan: rows were forgotten, or ids or texts differ.
     """
     objects = shipment.store.objects
     drawn = read_draw(objects, shard.draw, DRAW.names).combine_chunks()

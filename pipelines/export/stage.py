@@ -113,12 +113,7 @@ def no_closing(_: Written) -> Mapping[str, bytes]:
 
 
 def bind_exports(recipe: Recipe) -> tuple[BoundExport, ...]:
-    """The recipe's exports, each with its format, whose options have been checked.
-
-    Raises:
-        RecipeError: All problems, one per line: unknown formats and options, overlapping folders, missing packages or
-            files.
-    """
+    """The recipe's exports, each with its checked format; RecipeError with a line for each problem."""
     problems = Problems()
     bound = [bind_export(recipe, number, problems) for number in range(len(recipe.export))]
     problems.stop_if_any()
@@ -203,11 +198,8 @@ def pending_partitions(places: Places, exports: Sequence[Unfinished]) -> np.ndar
 
 
 def finish_export(one: Unfinished, draw: Draw, cutting: Cutting, closing: Closing, notes: Sequence[str]) -> Finished:
-    """Checks that every sample is there, writes the closing files, and publishes the export.
-
-    Raises:
-        StageError: A shard or samples are missing.
-    """
+    """Checks that every sample is there, writes the closing files, and publishes the export; StageError if one is
+    missing."""
     plan, export = draw.plan, one.export
     shards, left_out = _complete(one, cutting)
     export_format = export.format

@@ -1,7 +1,6 @@
-"""The writing side of an export: orders one shard at a time, writes it in its format, and commits it.
+"""The writing side of an export: sorts one shard at a time, writes it in its format, and commits it.
 
-A worker holds one output shard: its rows as received, without the bytes of media, which are on disk, and the batch that
-a format is being given.
+A worker holds one output shard: its rows without the bytes of media, which are on disk, and one batch for the format.
 """
 
 import itertools
@@ -93,14 +92,10 @@ class OrderedRows:
         sources: PictureSource | None = None,
         crashed: CrashedVideos | None = None,
     ) -> None:
-        """Raises ExportError if two rows are the same copy of the same sample.
+        """Sorts the rows; ExportError if two are the same copy of the same sample.
 
-        Args:
-            shard: For messages.
-            batches: The rows as they come.
-            spool: Where the bytes of media are kept; open for as long as this is used.
-            sources: Where large media are read, which come as references.
-            crashed: The videos that are not to be cut again; needed with `sources`.
+        `shard` is for messages. `spool` keeps the bytes of media, and stays open while this is used. `sources` says
+        where large media are read, which come as references; then `crashed` holds the videos not to cut again.
         """
         self._spool = spool
         self._columns, self._texts = _joined(batches, spool)

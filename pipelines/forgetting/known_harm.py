@@ -1,7 +1,7 @@
-"""Compares media that were ingested before a list of known harm was there, and hides the rows of those that match.
+"""Compares media ingested before a list of known harm existed, and hides the rows of matching media.
 
-For each list the store holds which ingest tasks were compared with it, so a new or longer list costs one look at every
-medium, and nothing afterwards. MD5 and PDQ need the media's bytes again; SHA-256 is in the rows. The rows that match
+For each list the store records which ingest tasks were compared with it, so a new or longer list costs one look at
+every medium, and nothing afterwards. SHA-256 is in the rows; MD5 and PDQ need the media's bytes again. Matching rows
 are forgotten by their ids: hidden at once, their content removed by the next purge.
 """
 
@@ -110,15 +110,10 @@ class MediaComparison:
 def compare_ingested(
     store: Store, harm: KnownHarm, media: MediaSources, commits: Iterable[TaskCommit], new: Set[str], jobs: Jobs
 ) -> Outcome:
-    """Compares what was ingested with lists that it was not compared with, and hides the rows that match.
+    """Compares what was ingested with lists that it was not compared with, and hides matching rows.
 
-    Args:
-        store: The store; the caller holds its lease.
-        harm: The lists of the recipe.
-        media: Where media are read again.
-        commits: The ingest tasks of the recipe's sources.
-        new: The names of tasks that were run with these lists just now.
-        jobs: Where the comparison runs.
+    The caller holds the store's lease. `media`: where media are read again; `commits`: the ingest tasks of the recipe's
+    sources; `new`: names of tasks that were just run with these lists.
     """
     every = {_name(commit): commit for commit in commits}
     done = {one: set(_compared(store.objects, one).tasks) for one in harm.lists}

@@ -173,9 +173,7 @@ def list_rows(objects: ObjectStore) -> bool:
 def affected(objects: ObjectStore, ids: NDArray[np.bytes_]) -> list[AffectedOutput]:
     """The existing outputs that have or may have forgotten samples, including those that cannot be checked.
 
-    Args:
-        objects: The store.
-        ids: The sorted ids of the samples; only needed if an output lists rows.
+    `ids` are sorted, and only needed if an output lists rows.
     """
     found: dict[tuple[str, str], AffectedOutput] = {}
     if objects.exists(layout.REPORT):

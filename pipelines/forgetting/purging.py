@@ -56,13 +56,9 @@ class Purged:
 
 
 def purge(store: Store, keep: int = KEEP_GENERATIONS, *, dry_run: bool = False, jobs: Jobs = HERE) -> Purged:
-    """Removes the content of every forgotten row, and drops what no kept generation lists.
+    """Removes the content of every forgotten row, and drops what no kept generation lists. The caller holds the lease.
 
-    Args:
-        store: The store; the caller holds its lease.
-        keep: How many generations without content of forgotten rows to keep.
-        dry_run: Write and drop nothing.
-        jobs: Where the jobs that read and write objects run.
+    `keep`: how many generations without content of forgotten rows to keep.
     """
     if not dry_run:
         finish_purge(store, jobs)

@@ -95,7 +95,7 @@ class RewritingContext:
         made = written.part.object
         if made.values == row.values:
             made = ObjectRecord(row.object, row.rows, row.bytes, row.values)
-        # Of its own: the statistics of before lie in one file with those of layers that had such content.
+        # A new file: the old one also holds the statistics of layers with forgotten content.
         return made, put_statistics(self.store, row.shard, [written])
 
 
@@ -119,17 +119,12 @@ class Rewriting:
         )
 
     def _is_of_own_rows(self, layer: str) -> bool:
-        """Whether no row of a layer says what another row holds, or names it."""
+        """Whether the rows of a layer depend on their own sample alone, and name no other row."""
         return not (layer.startswith(DUPLICATES) or any(map(is_of_all, self._latest.layers[layer].keys)))
 
     def run(self, every: Iterable[TaskCommit], jobs: Jobs, *, dry_run: bool) -> None:
-        """Runs the tasks.
-
-        Args:
-            every: The ingest tasks of every generation.
-            jobs: Where jobs run.
-            dry_run: Only find out which ranges quote forgotten records.
-        """
+        """Runs the tasks. `every`: the ingest tasks of every generation. `dry_run`: only find ranges that quote
+        forgotten records."""
         context = RewritingContext(self._store, dry_run)
         rewriting = {
             layer: TaskKind(f"rewrite-{layer}", RewriteTask, Silent(context.rewrite)) for layer in self._layers

@@ -1,8 +1,8 @@
 """Parts of videos as samples: a source whose files are the shards of another store, the one of the whole videos.
 
-A row of that store becomes a row for each of its clips, or is dropped; so the rows of its Parquet files are tiled as
-those of any table. No bytes are moved: a clip's medium is the video's, with the ticks between which it is shown. Its
-id depends on the source, the shard and the id of the whole video's sample, and the ticks.
+A row of that store becomes a row for each of its clips, or is dropped; so the rows of its Parquet files are tiled like
+those of any table. No bytes are moved: a clip's medium is the video's, with the ticks between which it is shown. Its id
+depends on the source, the shard, the id of the whole video's sample, and the ticks.
 """
 
 from bisect import bisect_left
@@ -109,7 +109,7 @@ class FilmStore:
 
     def read(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
         """Yields the clips of a shard in order of its rows; a `Reader`, which finds the objects by the part's path."""
-        del stream, limits  # rows of one's own store, read with its own checks
+        del stream, limits  # rows of winnow's own store, read with its checks
         objects = self.listed.objects
         layer = self.config.shots
         of_shots = (*_SHOTS, *_PAUSES) if self.has_pauses else _SHOTS
@@ -198,14 +198,9 @@ def cut(
 ) -> Iterator[tuple[int, int]]:
     """Yields the clips of a shot, in ticks: all of it, or pieces of `max_seconds`; the last may be shorter.
 
-    Pieces in which no frame begins are left out: all that they show is the last frame of the piece before.
-
-    Args:
-        begin: When its first frame is shown.
-        end: When its last one ends.
-        tick: Seconds.
-        config: How long clips are.
-        pauses: In order: when a frame is shown that stays for long, and when the next one is.
+    Pieces in which no frame begins are left out: they only repeat the frame before. `begin`: when its first frame is
+    shown; `end`: when its last one ends; `tick`: in seconds. `pauses`: in order, when a frame is shown that stays long,
+    and when the next one is.
     """
     longest = max(1, int(config.max_seconds / tick))
     start = begin
@@ -225,8 +220,7 @@ def cut(
 def film_store(address: str, source: str, config: ClipsConfig) -> FilmStore:
     """The whole videos of one source of a store, as its latest generation has them.
 
-    Raises:
-        SourceError: There is no such store, or it lacks the source or the shots.
+    SourceError if there is no such store, or it lacks the source or the shots.
     """
     try:
         store = open_store(open_location(address))

@@ -20,14 +20,10 @@ __all__ = ["known_harm_of"]
 def known_harm_of(
     harm: KnownHarm, row: Row, record: Record, objects: ObjectStore, limits: ReadLimits
 ) -> HarmMatch | None:
-    """The first medium of a row that a list names; one that is too large to hold is read again, piece by piece.
+    """The first medium of a row that a list names; one that is too large to hold is read again, in pieces.
 
-    Args:
-        harm: The lists.
-        row: The row.
-        record: What it was made from.
-        objects: The source, for media that are read again: files of their own, and large ones.
-        limits: What the record was read under.
+    `record`: what the row was made from; `objects`: the source, for media that are files of their own, and large ones;
+    `limits`: those the record was read under.
     """
     media: Sequence[Mapping[str, Any]] = row.media
     for item, medium in zip(record.items or (record,), media, strict=False):  # a text has no medium

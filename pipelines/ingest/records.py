@@ -78,7 +78,7 @@ class Record:
     referrers: tuple[str, ...] = ()  # addresses at which records beside it say that its own was found
     hops: str | None = None  # the kinds of links that led there from a seed, such as LE
     metadata: dict[str, Json] = field(default_factory=dict)
-    flaw: "Unreadable | None" = None  # of an item: why it is no medium
+    flaw: "Unreadable | None" = None  # of an item: why it is not a medium
     clip: dict[str, Json] | None = None  # the medium of a row that is a part of a video of another store
 
 

@@ -1,6 +1,6 @@
-"""Reads subtitles: the text of SubRip (`.srt`) and WebVTT (`.vtt`) files without markup, and when it is shown.
+"""Reads subtitles: the text of SubRip (`.srt`) and WebVTT (`.vtt`) files without markup, and their times.
 
-Hostile ones cost nothing else: what is no cue is passed over, in time linear in the file.
+Hostile files do no harm: what is no cue is skipped, in time linear in the file.
 """
 
 import re
@@ -37,7 +37,7 @@ _BOMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Subtitles:
-    """What is said in a file: a line for each that is shown, and its language, if the file says it."""
+    """A file's lines with their times, and its language, if the file says it."""
 
     text: str
     language: str | None = None
@@ -45,15 +45,11 @@ class Subtitles:
 
 
 class UndecodableTextError(Exception):
-    """Where a text is not in the charset that its mark tells."""
+    """A text is not in the charset that its byte-order mark says."""
 
 
 def decoded(raw: bytes) -> str:
-    """A text in UTF-8, or in what a byte-order mark before it says.
-
-    Raises:
-        UndecodableTextError: It is in another charset.
-    """
+    """A text in UTF-8, or in the charset of its byte-order mark; UndecodableTextError if it is in another one."""
     mark, charset = next(((mark, name) for mark, name in _BOMS if raw.startswith(mark)), (b"", "utf-8"))
     try:
         return raw[len(mark) :].decode(charset)
@@ -64,7 +60,7 @@ def decoded(raw: bytes) -> str:
 def read_subtitles(raw: bytes) -> Subtitles | str:
     """The text of a file, or why it has none.
 
-    A line that is shown again in the next cue, as captions that roll over the screen are, is kept once.
+    A line that repeats in the next cue, as in rolling captions, is kept once.
     """
     try:
         lines = decoded(raw).replace("\0", "").splitlines()

@@ -161,15 +161,12 @@ class MediaFinder:
         return body.content
 
     def should_copy(self, medium: Mapping[str, Any], most: int) -> bool:
-        """Whether a medium is to be copied piece by piece, having more bytes than this: a table's cell is one value."""
+        """Whether a medium is copied in pieces, being larger than this: a table's cell is one value."""
         size: int = medium["bytes"] or medium["ref"]["length"]
         return size > min(most, self._limits.max_body_bytes) and media_place(medium["ref"]["container"]) != "cells"
 
     def copy_to(self, medium: Mapping[str, Any], out: BinaryIO) -> Unavailable | None:
-        """Copies a medium of any size, in little memory.
-
-        Where it returns a reason, what it has written is to be thrown away.
-        """
+        """Copies a medium of any size, in little memory; if it returns a reason, what it has written is worthless."""
         reference = medium["ref"]
         path, offset = reference["path"], 0
         content = self.open(medium)
@@ -189,7 +186,7 @@ class MediaFinder:
         return Unavailable(path, FILE_CHANGED) if medium["sha256"] not in (None, state.hexdigest()) else None
 
     def _unchanged(self, reference: Mapping[str, Any]) -> Unavailable | None:
-        """Opens the file of a reference; why it is not the file of old, if so."""
+        """Opens the file of a reference, unless it has changed: then the reason."""
         self._open(reference["path"], reference["container"])
         if self._gone is not None:
             return self._gone

@@ -82,11 +82,8 @@ def find_plan(store: Store, request: str) -> PlanRecord | None:
 
 
 def drawn_share(recipe: BoundRecipe, store: Store, generation: Generation, laws: Laws) -> Fraction:
-    """Return the share of a recipe's plan that is drawn: all of it, unless only a part has been.
-
-    Raises:
-        RecipeError: Several shares are drawn, but not the whole plan.
-    """
+    """Return the share of a recipe's plan that is drawn: all of it, unless only a part has been. RecipeError if several
+    shares are drawn, but not the whole plan."""
 
     def request(share: Fraction) -> str:
         return request_key(recipe, store, generation, laws, share)
@@ -125,14 +122,8 @@ def make_plan(
 ) -> NewPlan:
     """Plan a recipe's mixture, without changing the store.
 
-    Args:
-        recipe: The recipe.
-        pinned: Its rules, with every layer that the mixture reads.
-        generation: The generation to plan on.
-        laws: The scaling laws that the stages name.
-        sample: The share of the mixture to draw.
-        folder: An empty folder for temporary files.
-        jobs: Where rows are decided.
+    `pinned`: its rules, with every layer that the mixture reads; `laws`: the scaling laws that the stages name;
+    `sample`: the share of the mixture to draw; `folder`: an empty folder for temporary files.
     """
     bound, layer = recipe.mixture, recipe.tokens
     inventory = take_inventory(recipe, bound, pinned, generation.number, Scratch(folder), jobs)

@@ -95,14 +95,8 @@ def count_shard(
 
 
 def count_tokens(part: Part, text: list[str], edits: Edits, tokenizer: Tokenizer | None) -> pa.RecordBatch:
-    """Return the layer for some rows.
-
-    Args:
-        part: The rows, with the columns of texts and of edits.
-        text: The names of the columns of texts, in order of preference.
-        edits: The edits.
-        tokenizer: The tokenizer; None to count only bytes.
-    """
+    """Return the layer for some rows. `text`: the columns of texts, in order of preference. Without a tokenizer only
+    bytes are counted."""
     original = text_of(text, part.columns)
     unread = np.zeros(part.count, np.bool_)
     codes = np.full(part.count, OK, np.int8)

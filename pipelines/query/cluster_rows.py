@@ -40,12 +40,8 @@ def read_clusters(
 ) -> Iterator[ClusterLines]:
     """Yield batches of the layer's rows or items; a missing column is null.
 
-    Args:
-        store: The store.
-        kind: The kind of duplicates.
-        objects: The shard's objects of the layer and of the samples.
-        columns: The columns that the layer has, without those of `OF_ROWS`.
-        hidden: Forgotten rows, which are read as neutral ones.
+    `objects`: the shard's objects of the layer and of the samples; `columns`: those of the layer, without `OF_ROWS`;
+    `hidden`: forgotten rows, which are read as neutral.
     """
     of, layer, start = find_kind(kind), layer_of_kind(kind), 0
     for batch in read_aligned(
@@ -62,7 +58,7 @@ def read_clusters(
 
 
 def said_of(kind: DuplicateKind, columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
-    """Return what lines of a kind's layer say, in the same columns for all kinds; a layer may lack some."""
+    """Return the values of a kind's lines in the same columns for all kinds; a layer may lack some."""
     rows, counted, (similarity, by) = len(columns["cluster"]), columns.get(kind.counted), kind.said(columns)
     return {
         COUNTED: pa.nulls(rows, pa.int64()) if counted is None else counted,

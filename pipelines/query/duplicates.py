@@ -82,11 +82,7 @@ class Browser:
         return tuple(kind.name for kind in kinds_in_order(names))
 
     def require(self, kind: Kind | None) -> tuple[Kind, ...]:
-        """This kind, or all that have layers.
-
-        Raises:
-            StoreError: There is none.
-        """
+        """This kind, or all that have layers; StoreError if there is none."""
         if kind is not None and find_kind(kind).name in self.kinds:
             return (kind,)
         if kind is None and self.kinds:
@@ -135,15 +131,9 @@ class Browser:
         return self._manifests[layer]
 
     def memberships(self, kind: Kind, place: Place, item: int | None = None) -> tuple[Membership, ...]:
-        """The cluster of a row, for one kind, or that of each of its items; the row must not be forgotten.
+        """The cluster of a row for one kind, or of each of its items, or of one `item`; the row must not be forgotten.
 
-        Args:
-            kind: The kind.
-            place: The row.
-            item: The only item that is asked for; None for all.
-
-        Raises:
-            StoreError: The layer is older than the row.
+        StoreError if the layer is older than the row.
         """
         row = self.objects(layer_of_kind(kind)).get(place.shard.shard)
         if row is None:
@@ -278,7 +268,7 @@ class Browser:
 
 
 def _membership(kind: Kind, said: Mapping[str, Any], item: int | None, identity: str) -> Membership:
-    """What a line of a layer says."""
+    """The membership that a line of a layer describes."""
     of = find_kind(kind)
     line = {name: pa.array([said[name]], _type_of_lines(of.schema, name)) for name in of.schema.names if name in said}
     counted, similarity, by = (column[0].as_py() for column in said_of(of, line).values())

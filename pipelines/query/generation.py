@@ -32,11 +32,8 @@ def _layer_names(recipe: BoundRecipe) -> frozenset[str]:
 
 
 def require_latest_for(recipe: BoundRecipe | None, store: Store) -> Generation:
-    """The latest generation as a recipe reads it, or without one as the recipe that published it does.
-
-    Raises:
-        StoreError: There is no generation yet; the message says how to make one.
-    """
+    """The latest generation as a recipe reads it, or without a recipe as the one that published it does; StoreError
+    with the command to run if there is none yet."""
     record = store.require_record()
     return as_published(record) if recipe is None else read_as(recipe, store, record)
 

@@ -40,12 +40,8 @@ def statistics_by_key(
 ) -> Iterator[tuple[tuple[str, ...], ShardStatistics]]:
     """The statistics of a layer under each of its keys, with the key's sources, in the order of sources.
 
-    Args:
-        store: The store.
-        generation: The generation.
-        layer: The layer.
-        hidden: The forgotten rows; where some wait for their purge, the others are counted again.
-        jobs: Where the statistics of many shards are merged, if they are not yet.
+    Where forgotten rows (`hidden`) wait for their purge, statistics are counted again. `jobs`: where the statistics of
+    many shards are merged.
     """
     by_key = store.manifest(generation, layer).by_key()
     for key, rows in sorted(by_key.items(), key=lambda one: one[1].sources):
@@ -59,7 +55,7 @@ def statistics_by_key(
 def _kept(
     store: Store, generation: Generation, layer: str, key: str, rows: ManifestRows, jobs: Callable[[], Jobs]
 ) -> ShardStatistics:
-    """What was merged before; merged and stored if that is not there."""
+    """The stored result; if there is none, merged and stored."""
     for info in store.objects.list(_prefix(layer, key, rows)):
         with suppress(DamagedError, MissingError):
             return ShardStatistics.from_json(read_content(store.objects, info.path))

@@ -66,11 +66,7 @@ class Wanted:
 
 
 def wanted_id(beginning: str) -> Wanted:
-    """A search by the beginning of an id.
-
-    Raises:
-        WinnowError: These are no digits of an id.
-    """
+    """A search by the beginning of an id; WinnowError if it has other characters than an id's digits."""
     digits = beginning.lower()
     if not digits or not set(digits) <= _DIGITS or len(digits) > 2 * ID_BYTES:
         raise WinnowError(f"{beginning!r} is not an id: expected 1 to {2 * ID_BYTES} hexadecimal digits, or --url URL")
@@ -145,11 +141,7 @@ def search_tasks(store: Store, generation: Generation, wanted: Wanted, steps: "J
 
 
 def the_one(store: Store, generation: Generation, wanted: Wanted, found: Found) -> Place:
-    """The place of the sample that was found.
-
-    Raises:
-        WinnowError: No sample or several match, or it is forgotten.
-    """
+    """The place of the sample that was found; WinnowError if none or several match, or it is forgotten."""
     if len(found.rows) == 1:
         (one,) = found.rows
         return Place(store.manifest(generation, layout.SAMPLES)[one.shard], one.row, one.id)

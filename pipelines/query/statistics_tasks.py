@@ -107,13 +107,10 @@ def merge_statistics(
     read: Callable[[CountedShard, str], bytes],
     jobs: Callable[[], Jobs],
 ) -> Merged:
-    """Merge the statistics of all shards, by layer.
+    """Merge the statistics of all shards, which are in order, by layer.
 
-    Args:
-        objects: The store.
-        shards: The shards, in order.
-        read: Reads a file of a shard; one that is lost or damaged is made again.
-        jobs: Where tasks run, if there are so many files that tasks read them.
+    `read` reads a file of a shard; lost or damaged ones are made again. `jobs`: where tasks run, if there are many
+    files.
     """
     count = sum(len(one.files) for one in shards)
     if count > MOST_FILES_HERE:

@@ -50,12 +50,8 @@ def read_aligned(
 ) -> Iterator[dict[str, pa.Array]]:
     """Reads the same rows of several layers, as arrays by dotted name, at most `batch_rows` at a time.
 
-    Args:
-        store: The store.
-        objects: The object of each layer with a column here; all have the same rows in the same order (law 2).
-        columns: The columns to read.
-        batch_rows: The most rows at once.
-        hidden: Sorted numbers of forgotten rows, which are read as the neutral rows that a purge makes of them.
+    `objects`: the object of each layer; all have the same rows in the same order (law 2). `hidden`: sorted numbers of
+    forgotten rows, which are read as the neutral rows that a purge makes of them.
     """
     wanted: dict[str, list[str]] = {}
     for column in columns:

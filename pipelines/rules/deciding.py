@@ -60,14 +60,9 @@ def decide(
 ) -> Iterator[ShardDecisions]:
     """Decide every shard, in the order of their names for any number of threads.
 
-    Args:
-        pinned: The rules, and the objects that they read.
-        threads: How many shards to decide at once; None for a number that suits the store's location.
-        duplicates: The rows that representatives replace.
-
-    Raises:
-        UndecidedError: A rule cannot be decided for a row; the first such row in the order of shards.
-        StoreError: A layer does not have the rows that the generation says.
+    `threads`: None for a number that suits the store's location; `duplicates`: the rows that representatives replace.
+    UndecidedError if a rule cannot be decided for a row, the first such row in the order of shards; StoreError if a
+    layer has other rows than the generation says.
     """
 
     def decide_one(shard: ShardObjects, evaluator: Evaluator) -> ShardDecisions:
@@ -79,9 +74,7 @@ def decide(
 def choose_representatives(pinned: PinnedProgram, threads: int | None = None) -> Duplicates:
     """Choose the representative of each cluster of duplicates, in a pass over the store before the one that decides.
 
-    Raises:
-        UndecidedError: A rule of `eligible` cannot be decided for a row.
-        StoreError: A layer does not have the rows that the generation says.
+    Raises as `decide` does, for rules of `eligible`.
     """
     choice = pinned.program.choice
     if choice is None:

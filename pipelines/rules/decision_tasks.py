@@ -253,11 +253,8 @@ class DecisionTasks:
         return _Some(merged_lists(self.map_decided(group, list_one), self.most))
 
     def listed(self, jobs: Jobs) -> tuple[ListedSample, ...]:
-        """Decide all rows, and choose some of those that count.
-
-        Raises:
-            UndecidedError: A rule cannot be decided for a row.
-        """
+        """Decide all rows, and choose some of those that count; UndecidedError if a rule cannot be decided for a
+        row."""
         _, why = self.prepare(jobs)
         if why is not None:
             raise why.error(self.pinned.program)

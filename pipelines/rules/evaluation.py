@@ -127,14 +127,9 @@ class Evaluator:
         """Return the rules that fire for each row of a block, and for each medium.
 
         A row none of whose media is left has the reasons for which they were dropped, unless the recipe keeps it.
-
-        Args:
-            rows: The number of rows in the block.
-            columns: At least the program's columns, by dotted name.
-
-        Raises:
-            NullConditionError: A condition is null, and its rule has `when_null: error`.
-            UndecidedError: A condition fails on a value, such as a cast of a text that is not a number.
+        `columns` are at least the program's, by dotted name. NullConditionError if a condition is null, and its rule
+        has `when_null: error`; UndecidedError if a condition fails on a value, such as a cast of a text that is no
+        number.
         """
         tables = threshold_columns(self._program.tables, columns) if rows else {}
         known = {**columns, **tables}

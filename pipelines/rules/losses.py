@@ -92,13 +92,8 @@ def find_losses(
 ) -> tuple[RuleLoss, ...]:
     """Find every loss of a language or a source to one rule above the bounds, the largest first.
 
-    Duplicates have bounds of their own. Samples without a language are counted by source alone.
-
-    Args:
-        rules: The rules.
-        counts: What they drop of samples.
-        bounds: The bounds.
-        items: What those of `items` drop of media.
+    Duplicates have bounds of their own. Samples without a language are counted by source alone. `items`: media that
+    rules of `items` drop.
     """
     judged = {number: one for number, one in enumerate(rules) if one.rule.reason not in bounds.expected}
     of_rows = {number: one for number, one in judged.items() if one.phase not in ("dedupe", "items")}
@@ -203,11 +198,9 @@ def find_outside_languages(rules: Sequence[ProgramRule], counts: DecisionCounts)
 
 
 def count_estimated(read: Iterable[str], counts: DecisionCounts) -> dict[str, int]:
-    """Count the samples whose words are estimated, as no package here finds them, by language; the largest first.
+    """Count the samples whose words are estimated, as no installed package finds them, by language; the largest first.
 
-    Args:
-        read: The columns that rules read.
-        counts: The decisions of rules.
+    `read`: the columns that rules read.
     """
     if not any(name.startswith(_OF_WORDS) for name in read):
         return {}

@@ -111,15 +111,8 @@ def threshold_cuts(program: RuleProgram) -> tuple[tuple[ProgramRule, Cut], ...]:
 def sides_in_shard(
     pinned: PinnedProgram, number: int, shard: ShardObjects, nearest: int = NEAREST, among: Among = EVERY
 ) -> list[Sides]:
-    """Return both sides of every threshold in one shard.
-
-    Args:
-        pinned: The rules.
-        number: The number of the shard.
-        shard: The shard.
-        nearest: How many rows to name per side.
-        among: The rows that count.
-    """
+    """Return both sides of every threshold in one shard, naming at most `nearest` rows per side; only rows in `among`
+    count."""
     cuts = [cut for _, cut in threshold_cuts(pinned.program)]
     if not cuts or among.source not in ("", shard.source):
         return [Sides()] * len(cuts)
@@ -172,12 +165,8 @@ def near_thresholds(
 ) -> list[NearThreshold]:
     """Return every threshold of the rules, in order, with the samples nearest to it.
 
-    Args:
-        pinned: The rules and the objects that they read.
-        generation: The generation that they are pinned to.
-        text: The columns of the recipe's text, in order of preference.
-        sides: Both sides of each threshold.
-        reason: Leave out rules with other reasons, if this is not empty.
+    `text`: the columns of texts, in order of preference; `sides`: of each threshold; `reason`: leave out rules with
+    others, if not empty.
     """
     found = [
         (one, cut, both)

@@ -142,11 +142,8 @@ def expected_keys(
 ) -> dict[str, dict[str, str]]:
     """Return the keys of a recipe's layers when they are up to date.
 
-    Args:
-        context: The recipe's sources and extractors.
-        operators: Its operators, each after those whose layers it reads.
-        store: The store.
-        generation: Has the shards that layers over all shards must cover; None if there are none yet.
+    `operators`: each after those whose layers it reads; `generation`: has the shards that layers over all shards must
+    cover (None: there are none yet).
     """
     samples = {name: source.key(context.limits) for name, source in context.sources.items()}
     keys = {layout.SAMPLES: samples}
@@ -183,18 +180,9 @@ def pin(
 ) -> PinnedProgram:
     """Find the objects of every layer that the program reads.
 
-    Args:
-        store: The store.
-        generation: The generation to read.
-        program: The rules.
-        keys: The expected keys of layers; None to accept any.
-        recipe: The recipe's file, for messages.
-        more: Layers to read in addition to those of the program.
-        operators: The recipe's, which know what their layers depend on besides settings.
-
-    Raises:
-        RecipeError: Layers that rules read are missing from the generation, or were made with other settings or other
-            packages; each line names the first rule that reads the layer.
+    `keys`: the expected keys of layers (None: any); `more`: further layers to read; `recipe`: the file, for messages;
+    `operators` know what their layers depend on besides settings. RecipeError, naming the first rule that reads it, for
+    each layer that is missing or was made with other settings or packages.
     """
     samples = store.manifest(generation, layout.SAMPLES)
     rows = {layout.SAMPLES: samples}

@@ -62,8 +62,9 @@ def main() -> NoReturn:
 
 
 def _settle() -> None:
+    """Prepares the memory that workers share."""
     gc.collect()
-    gc.freeze()  # so that a worker's collector does not touch, and so copy, shared pages
+    gc.freeze()  # else a worker's garbage collector would touch, and so copy, shared pages
 
 
 def _asked(steps: list[Callable[[], object]]) -> bytes:

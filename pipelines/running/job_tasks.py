@@ -176,10 +176,8 @@ def slices(
 ) -> Iterator[tuple[tuple[Item, ...], int]]:
     """Items as the tasks of one kind get them, in order, with the bytes of each task.
 
-    Args:
-        items: What tasks work on.
-        size: The bytes of one.
-        total: The bytes of all, about; only decides how many tasks there are.
+    `size` gives the bytes of one item; `total` the approximate bytes of all, which only decides how many tasks there
+    are.
     """
     most = max(TASK_BYTES, total // MOST_TASKS)
     held: list[Item] = []

@@ -52,14 +52,9 @@ def write_layers(
 ) -> None:
     """Writes a shard's missing layers, and commits them once every row is written.
 
-    Args:
-        store: The store.
-        task: The shard.
-        schemas: The columns of each missing layer, by layer.
-        read: The shard's rows, from `read_parts`, which clears the worker's mark when they have been read.
-        measure: Yields rows of each layer, by layer, all rows in order. It must finish a part before it requests the
-            next: the mark names the first row of the last requested part.
-        beat: Reports progress on the shard.
+    `schemas`: the columns of each missing layer. `read`: the shard's rows, from `read_parts`, which clears the worker's
+    mark at its end. `measure`: yields all rows of each layer in order; it must finish a part before it requests the
+    next, as the mark names the first row of the last requested part.
     """
     done = 0
     with ExitStack() as stack:

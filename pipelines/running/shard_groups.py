@@ -30,13 +30,9 @@ def groups_for(size: int, most: int, group_bytes: int = TASK_BYTES) -> int:
 def group_shards(
     steps: "JobSteps", kind: type[Listed], shards: Iterable[Listed], hidden: Mapping[str, NDArray[np.int64]]
 ) -> ShardList[Listed]:
-    """List the shards of a pass in its folder, in as many groups as it has tasks.
+    """List the shards of a pass, in order, in its folder, in as many groups as it has tasks.
 
-    Args:
-        steps: The folder.
-        kind: The type of a listed shard.
-        shards: The shards, in order.
-        hidden: The forgotten rows of each shard that has some.
+    `kind`: the type of a listed shard; `hidden`: the forgotten rows of each shard that has some.
     """
     objects, scratch = steps.objects, steps.scratch
     if hidden:
@@ -53,15 +49,9 @@ def over_groups(
     work: Callable[[int], object],
     result: type[Result],
 ) -> Iterator[Result]:
-    """Run one task for each group of shards; yield what they found, in order.
+    """Run one task for each group of shards; yield the results, of type `result`, in order.
 
-    Args:
-        steps: The folder of the tasks.
-        jobs: Where they run.
-        name: That of the pass in its folder, as shown.
-        shards: The shards.
-        work: Does the work of a group, by its number; picklable, and may run twice.
-        result: The type of what it returns.
+    `name`: that of the pass, as shown. `work`: does the work of a group, by its number; picklable, and may run twice.
     """
     tasks = TaskFolder(steps)
     tasks.add_numbers(TaskKind(name, None, Silent(work)), shards.groups, _size(shards.all))

@@ -60,13 +60,8 @@ def read_parts(
 ) -> Generator[Part]:
     """Yields the rows of a shard, forgotten ones neutral, while a mark names the row being processed.
 
-    Args:
-        store: The store.
-        stage: The prefix for the caller's strikes and poison list, ending in a slash.
-        shard: The shard.
-        columns: The columns to read.
-        texts: The columns whose bytes limit a batch.
-        sizes: What else a row takes of a batch's bytes.
+    `stage`: the prefix of the caller's strikes and poison list, ending in a slash. `texts`: the columns whose bytes
+    limit a batch; `sizes`: what else a row adds to a batch.
     """
     marker = Marker(f"{stage}{shard.source}", shard.shard)
     poison = poisoned(store.objects, f"{stage}{shard.source}")

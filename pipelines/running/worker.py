@@ -93,7 +93,7 @@ class Beat:
 
 
 def beat_seconds(objects: ObjectStore) -> float:
-    """How far apart beats are, at least: so often they are worth reading."""
+    """The least number of seconds between beats."""
     return BEAT_SECONDS if isinstance(objects, LocalStore | MemoryStore) else BUCKET_BEAT_SECONDS
 
 

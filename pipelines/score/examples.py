@@ -78,24 +78,13 @@ def collect_examples(
     wanted: int | None = None,
     held_out: bool | None = None,
 ) -> Collected:
-    """Return examples of rows that meet a condition, up to a maximum.
+    """Return examples of rows that meet a condition: those with the smallest hashes, up to `max_samples` (None: all).
 
-    Args:
-        store: The store.
-        task: The task that turns rows into examples.
-        bound: The score.
-        shards: Every shard, sorted by name.
-        condition: Selects the rows.
-        purpose: Part of the hashes' key.
-        max_samples: The number of rows to take, with the smallest hashes; None for all.
-        inputs: Reads pictures for tasks that need them.
-        max_bytes: The most memory that all examples may take while they are collected and sorted.
-        wanted: The number of examples after which to stop; then it is no error if there are fewer, or none.
-        held_out: Take only rows that are held out to try measures on, or none of them; None for all rows.
-
-    Raises:
-        ScoreError: No row that meets the condition gives an example, or the examples exceed `max_bytes`.
-        StageError: A file with an image cannot be reached.
+    `shards` are sorted by name; `purpose` is part of the hashes' key; `inputs` reads pictures for tasks that need them.
+    `max_bytes` bounds the memory of all examples while they are collected and sorted. After `wanted` examples it stops;
+    then fewer, or none, are no error. `held_out`: only rows that are held out to try measures on, or none of them
+    (None: all). ScoreError if no row gives an example, or they exceed `max_bytes`; StageError if an image is out of
+    reach.
     """
     key = key_of(bound.seed, f"score/{bound.entry.name}/{purpose}")
     sources = dict.fromkeys(shard.source for shard in shards)
@@ -238,12 +227,8 @@ def encoded_passes(
 ) -> Iterator[tuple[slice, Iterator[Encoded], NDArray[np.int64]]]:
     """Yield rows as examples, in order: as many at once as fit in the limits for texts and pictures.
 
-    Yields:
-        The rows; their examples in each pass (`winnow.pipelines.media.score_inputs.Images`), with the same statuses;
-        how many passes show each row something new.
-
-    Raises:
-        StageError: A file with an image cannot be reached.
+    Yields the rows; their examples in each pass (`winnow.pipelines.media.score_inputs.Images`), with the same statuses;
+    and how many passes show each row something new. StageError if an image is out of reach.
     """
     if IMAGE not in task.reads:
         batch = _task_batch(task, bound, read, None)

@@ -107,13 +107,8 @@ class ScoreComparison:
     def overviews(
         self, overlaps: Sequence[ScoreOverlap], rules: Sequence[ProgramRule] = (), *, undecided: bool = False
     ) -> tuple[ScoreOverview, ...]:
-        """Return the overview of every score.
-
-        Args:
-            overlaps: How drops overlap.
-            rules: The rules; none if they cannot be decided.
-            undecided: Whether there are rules that cannot be decided.
-        """
+        """Return the overview of every score. `rules`: none if they cannot be decided; `undecided`: whether there are
+        such rules."""
         layers = list(self.scores)
 
         def compared(layer: str) -> tuple[DropOverlap, ...]:
@@ -146,15 +141,8 @@ def read_scores(
 ) -> ScoreComparison:
     """Read every score of the recipe whose layers are in a generation and up to date, in the recipe's order.
 
-    Args:
-        recipe: The recipe.
-        store: The store.
-        generation: The generation to read.
-        summary: Its summary.
-        shown: How many of the highest and of the lowest samples to read the texts of.
-
-    Raises:
-        RecipeError: A score cannot be bound: a file that it needs is missing.
+    `summary`: the generation's; `shown`: how many of the highest and of the lowest samples to read the texts of.
+    RecipeError if a score cannot be bound: a file that it needs is missing.
     """
     found, unrecorded = {}, []
     for bound in _current_scores(recipe, store, generation):

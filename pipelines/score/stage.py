@@ -32,13 +32,9 @@ def _input_layers(bound: BoundScore) -> tuple[str, ...]:
 
 
 def trace_layer(store: Store, bound: BoundScore, state: StoreState, forgotten: str | None = None) -> TraceLayer:
-    """Return the trace of a score over the state; the layers that it depends on must exist.
+    """Return the trace of a score over the state, which has the layers that it depends on.
 
-    Args:
-        store: The store.
-        bound: The score.
-        state: The shards and layers that it depends on.
-        forgotten: The result of `forgotten_by`, if it is known already.
+    `forgotten`: the result of `forgotten_by`, if it is known already.
     """
     for name in state.layers:
         state.note_keys(name)
@@ -72,13 +68,8 @@ def generation_scores(
     """Return the keys that a generation's layers of scores need to be readable, by layer and source.
 
     Layers from before rows were forgotten are accepted, as their values hold for all other rows. If a layer that a
-    score depends on is out of date, no key is accepted.
-
-    Args:
-        store: The store.
-        recipe: The recipe.
-        generation: The generation.
-        expected: The keys of other stages' layers, by layer and source.
+    score depends on is out of date, no key is accepted. `expected`: the keys of other stages' layers, by layer and
+    source.
     """
     named = {layer for entry in recipe.config.score for layer in (entry.layer, entry.trace)}
     if not named & generation.layers.keys():

@@ -186,14 +186,7 @@ def encode_part(
 
 
 def score_rows(schema: pa.Schema, tracer: Tracer, status: NDArray[np.object_], encoded: Encoded) -> pa.RecordBatch:
-    """Score rows, and return their rows of the layer.
-
-    Args:
-        schema: The layer's schema.
-        tracer: Scores examples.
-        status: The status of each row; rows that are `ok` have an example.
-        encoded: The examples.
-    """
+    """Score the `ok` rows, each of which has an example, and return all rows of the layer."""
     good = np.flatnonzero(status == OK)
     columns = np.full((len(status), len(schema) - 1), np.nan)
     if len(good):
@@ -213,14 +206,9 @@ def of_frames(
 ) -> pa.RecordBatch:
     """The trace of some rows from its passes.
 
-    Args:
-        passes: The rows' trace of each pass; a status, then the scores, then the losses.
-        counts: How many frames each row has; 0 for one without a picture.
-        scores: The number of columns of scores.
-        take: Whether a row's values are the means over its frames, or those of its worst: of the lowest score.
-
-    Returns:
-        The rows; those with a frame that has no value have none, with the status of the first such frame.
+    `passes`: the rows' trace of each pass: a status, then `scores` columns, then the losses. `counts`: how many frames
+    each row has; 0 for one without a picture. `take`: the mean over a row's frames, or the values of its worst, of the
+    lowest score. A row of which a frame has no value gets none, with the status of the first such frame.
     """
     if len(passes) == 1:
         return passes[0]

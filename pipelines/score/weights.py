@@ -58,12 +58,9 @@ def without_forgotten(key: str) -> str:
 
 
 def weight_keys(bound: BoundScore, state: StoreState, forgotten: str) -> WeightKeys:
-    """Return the keys of a score's weights over the state; the layers that trainings read must exist.
+    """Return the keys of a score's weights over the state, which has the layers that trainings read.
 
-    Args:
-        bound: The score.
-        state: The shards and layers that are trained on.
-        forgotten: The result of `forgotten_by`.
+    `forgotten`: the result of `forgotten_by`.
     """
     if bound.entry.reference is None:
         return WeightKeys("", "")
@@ -302,11 +299,8 @@ def _train(
 
 
 def _pick_checkpoints(checkpoints: Sequence[Checkpoint], wanted: int, what: str) -> list[Checkpoint]:
-    """Return this many checkpoints at even distances; the last one is always included.
-
-    Raises:
-        ScoreError: The training has too few steps.
-    """
+    """Return this many checkpoints at even distances, always with the last one; ScoreError if the training has too few
+    steps."""
     total = checkpoints[-1].step
     steps = sorted({max(1, total * number // wanted) for number in range(1, wanted + 1)})
     found = {one.step: one for one in checkpoints}

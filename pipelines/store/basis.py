@@ -1,6 +1,6 @@
-"""Records of facts that were found in all rows together: kept in the store, so that the rows need not be read again.
+"""Stored facts about all rows of a generation together, so that the rows need not be read again.
 
-A record is found by a hash of what it was found in, so it is never out of date; it is at most not there.
+A record is found by a hash of what it was computed from, so it is never out of date, only absent.
 """
 
 from collections.abc import Iterable
@@ -30,13 +30,13 @@ def basis_of(store: Store, generation: Generation, layers: Iterable[str]) -> Bas
 
 
 def find_kept(objects: ObjectStore, kind: type[T], path: str) -> T | None:
-    """A record, if it is there and whole."""
-    with suppress(StoreError):  # damaged, which the audit reports: it is made again, in its place
+    """A record, if it exists and is intact."""
+    with suppress(StoreError):  # damaged, which the audit reports: it is replaced
         return find_record(objects, kind, path)
     return None
 
 
 def keep(objects: ObjectStore, path: str, record: Any) -> None:  # Any: dataclass instances have no common type
-    """Store a record, whose content follows from its path."""
+    """Store a record whose content follows from its path."""
     with suppress(OSError, StoreError):  # the store may be one that this user can only read
         put_record(objects, path, record)

@@ -155,11 +155,7 @@ class Held:
     def find_layer(self, layer: str, key: str, samples: Mapping[str, str], under: str | None = None) -> ManifestRows:
         """The objects of a layer under a key.
 
-        Args:
-            layer: The layer's name.
-            key: Its key.
-            samples: The samples object of each shard that is wanted.
-            under: The key that names its objects, if that is another.
+        `samples`: the samples object of each wanted shard; `under`: the key that names its objects, if that is another.
         """
         if not samples:
             return _NOTHING
@@ -192,15 +188,10 @@ class Held:
         return known()
 
     def begin(self, missing: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-        """Prepares the commits of tasks that are about to write layers.
+        """Prepares the commits of tasks that are about to write layers; returns the path of each shard's commit.
 
-        What is already committed of the same layers does not hold, or they would not be missing: it is withdrawn.
-
-        Args:
-            missing: The layers that are to be written for each shard, with their keys.
-
-        Returns:
-            The path of each shard's commit.
+        `missing`: the layers to be written for each shard, with their keys. Existing commits of these layers are
+        withdrawn: they do not hold, or nothing would be missing.
         """
         paths: dict[str, str] = {}
         by_set: dict[str, set[str]] = {}

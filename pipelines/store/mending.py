@@ -18,10 +18,9 @@ from winnow.schemas.rows.extraction import EXTRACTED
 
 
 def mend_manifests(store: Store) -> None:
-    """Makes sure that every manifest of the latest generation is there. The caller holds the lease.
+    """Makes sure that every manifest of the latest generation exists. The caller holds the lease.
 
-    Raises:
-        MissingError: One is lost, and so are some of its commits.
+    MissingError if a manifest is lost together with some of its commits.
     """
     record = store.latest_record()
     if record is None:
@@ -36,7 +35,7 @@ def mend_manifests(store: Store) -> None:
 
 
 def _tasks(store: Store, record: GenerationRecord, there: set[str]) -> Iterable[TaskCommit]:
-    """The commits of the generation's tasks: of those that made its samples, and of those that made none."""
+    """The commits of the generation's tasks: those that made its samples, and those that made none."""
     samples = record.layers[layout.SAMPLES]
     made = None
     if samples.manifest in there:

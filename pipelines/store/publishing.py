@@ -27,21 +27,13 @@ class Contents:
 def publish_union(
     store: Store, recipe: str, resolved: str, contents: Contents, held: Held | None = None
 ) -> tuple[GenerationRecord, bool]:
-    """Publishes the latest generation with these contents added, unless it has them already.
+    """Publishes the latest generation with these contents added, unless it has them; returns its record, and whether it
+    is new.
 
-    It holds every key that a recipe reads. Nothing of another recipe is taken away, except what was made of samples
-    that no longer exist. The caller holds the lease, so if the next number is taken meanwhile, it has lost the lease:
-    the union is made anew, with what was published.
-
-    Args:
-        store: The store.
-        recipe: The name of the recipe.
-        resolved: A hash of the resolved recipe.
-        contents: What the recipe's stages hold.
-        held: What the store is known to hold, which then goes on with the new generation; None to read it now.
-
-    Returns:
-        The generation's record, and whether it is new.
+    It holds every key that a recipe reads; other recipes lose nothing but what was made of samples that no longer
+    exist. The caller holds the lease, so if the next number is taken meanwhile, it has lost the lease: the union is
+    made anew, with what was published. `resolved`: a hash of the resolved recipe; `held`: what the store is known to
+    hold, which continues with the new generation (None: read it now).
     """
     held = Held.of(store) if held is None else held
     for task in contents.tasks.unlike(held.all_tasks()):
@@ -59,12 +51,10 @@ def publish_union(
 
 
 def publish_rewritten(store: Store, tasks: TaskCommits, layers: Iterable[tuple[str, ManifestRows]]) -> GenerationRecord:
-    """Publishes a generation of exactly these objects, for the recipes of the latest one. The caller holds the lease.
+    """Publishes a generation of exactly these objects of every key, for the recipes of the latest one; the lease is
+    held.
 
-    Args:
-        store: The store, which has a generation.
-        tasks: The ingest tasks of every key.
-        layers: Every other layer, with its objects of every key.
+    `layers`: every layer besides the samples.
     """
     entries = {name: put_manifest(store.objects, name, rows) for name, rows in layers}
     entries[layout.SAMPLES] = put_manifest(store.objects, layout.SAMPLES, sample_rows(tasks))

@@ -37,10 +37,8 @@ _OF_ALL = "all_"  # begins the keys of layers whose values depend on all shards
 def covered_key(settings: str, covered: Iterable[tuple[str, ...]], tombstones: Iterable[str]) -> str:
     """The key of a layer whose values depend on all shards.
 
-    Args:
-        settings: Its key but for the shards, under which its objects stay when shards are added.
-        covered: Each shard: its name and the objects that are read of it, in any order.
-        tombstones: Those whose rows are left out.
+    `settings`: its key without the shards, under which its objects stay when shards are added. `covered`: each shard's
+    name and the objects that are read of it, in any order. `tombstones`: those whose rows are left out.
     """
     shards = [list(shard) for shard in sorted(covered)]
     key = {"settings": settings, "shards": shards, "tombstones": sorted(tombstones)}
@@ -48,7 +46,7 @@ def covered_key(settings: str, covered: Iterable[tuple[str, ...]], tombstones: I
 
 
 def is_of_all(key: str) -> bool:
-    """Whether a layer with this key may say of one row what another row holds."""
+    """Whether a row of a layer with this key may depend on other rows."""
     return key.startswith(_OF_ALL)
 
 
@@ -85,13 +83,8 @@ class StoreState:
         self.keys[layer] = self.layers[layer].key_of_source
 
     def find(self, layer: str, keys: Mapping[str, str], under: str | None = None) -> ManifestRows:
-        """The objects of a layer.
-
-        Args:
-            layer: The layer.
-            keys: Its key, by source.
-            under: The key that names its objects, if that is another.
-        """
+        """The objects of a layer, by its key for each source; `under` is the key that names its objects, if that is
+        another."""
         sources: dict[str, dict[str, str]] = {}
         for source, key in self.shards.key_of_source.items():
             sources.setdefault(keys[source], {})[source] = key

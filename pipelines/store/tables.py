@@ -200,11 +200,9 @@ def check_table(store: ObjectStore, path: str) -> None:
 
 @contextmanager
 def open_table(store: ObjectStore, path: str) -> Iterator[pq.ParquetFile]:
-    """Opens an object whose parts are checked as they are read.
+    """Opens an object whose parts are checked as they are read; MissingError if it does not exist.
 
-    Raises:
-        DamagedError: It is not what its name says; also raised later, by the read that meets the damage.
-        MissingError: It does not exist.
+    DamagedError, also later by the read that meets the damage, if it is not what its name says.
     """
     with (
         _checked(store, path) as checked,

@@ -1,6 +1,6 @@
-"""Changes pictures for an export, some at a time: they are decoded together in the process that decodes for others.
+"""Changes pictures for an export: several are decoded together, in the shared decoding process.
 
-Each is encoded as soon as it is decoded, so the pixels of one picture are held beside those of the room they share.
+Each is encoded as soon as it is decoded, so only one picture's pixels are held beside the shared room.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ __all__ = ["ToChange", "change_pictures"]
 
 @dataclass(frozen=True, slots=True)
 class ToChange:
-    """A picture that is to be changed: its whole file, and what is known of it."""
+    """A picture to change: its whole file, and facts about it."""
 
     content: bytes
     sha256: str
@@ -31,11 +31,8 @@ def change_pictures(
 ) -> Iterator[Changed | UnchangeableError]:
     """Yields each picture changed, or why it cannot be, in order.
 
-    Args:
-        pictures: As many as may be held at once.
-        changes: What is done to each.
-        limits: What decoding one may cost.
-        crashed: The pictures that are not to be decoded again, and where more of them are noted.
+    `pictures` may be held at once; `limits` apply to each. `crashed` holds pictures not to decode again, and collects
+    new ones.
     """
     known = set() if crashed is None else {one.sha256 for one in pictures if one.sha256 in crashed}
     decoded = [one for one in pictures if changes.encodes and one.sha256 not in known]

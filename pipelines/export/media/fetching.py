@@ -1,8 +1,8 @@
 """Reads the media that an export writes, and changes pictures as its options say.
 
-A sample whose media cannot be had as asked is left out and counted with a reason; it never fails an export. A medium
-that is larger than a block, keeps its bytes and is no cell of a table stays a reference: the task that writes its
-shard copies it from there. So does a clip, which that task cuts.
+A sample whose media are not available as requested is left out and counted with a reason; it never fails an export. A
+medium stays a reference if it is larger than a block, keeps its bytes, and is no table cell: the task that writes its
+shard copies it. Clips stay references too, and that task cuts them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,15 +69,13 @@ class Fetched:
 
 @dataclass(frozen=True)
 class Asked:
-    """The media that are wanted: those of some rows of one source, each perhaps changed.
+    """The media wanted from some rows of one source.
 
     Attributes:
-        source: The rows' source.
         references: The items of each row (`winnow.schemas.rows.samples.MEDIA`).
         changes: What is done to pictures.
-        faces: The boxes that `image.faces` found in each item of each row, where faces are to be blurred; null where it
-            has no value.
-        crashed: The pictures that are not to be decoded again, and where more of them are noted.
+        faces: The boxes of `image.faces` in each item, where faces are blurred; null if not measured.
+        crashed: The pictures not to decode again; new ones are added.
         clips: How parts of videos are written.
     """
 
@@ -130,7 +128,7 @@ def fetch_media(sources: PictureSource, asked: Asked, which: NDArray[np.int64], 
 
 @dataclass(frozen=True, slots=True)
 class _Changing:
-    """An item that is read, and to be changed."""
+    """An item that was read, and is to be changed."""
 
     known: dict[str, Any]
     path: str
@@ -156,7 +154,7 @@ def _items(finder: MediaFinder, asked: Asked, rows: Sequence[int]) -> Iterator[_
 
 
 def _changed(items: Iterator[_Item | _Changing], sources: PictureSource, asked: Asked) -> Iterator[_Item]:
-    """The same in order, with pictures changed: as many at a time as are decoded together."""
+    """The items in order, with pictures changed: as many at a time as are decoded together."""
     waiting: list[_Item | _Changing] = []
     count = held = 0
     for one in items:
@@ -238,7 +236,7 @@ def marked(lacking: Sequence[Lacking | None], modality: pa.Array, metadata: pa.A
 
 
 def lacking_of(modality: pa.Array, metadata: pa.Array) -> dict[int, Lacking]:
-    """The marked rows, by number."""
+    """The marked rows."""
     rows = np.flatnonzero(np.asarray(pc.equal(modality, _MARK)))
     return {int(row): Lacking(**orjson.loads(metadata[row].as_py())) for row in rows.tolist()}
 

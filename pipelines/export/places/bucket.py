@@ -115,7 +115,8 @@ class ExportBucket:
     disk = None
 
     def __init__(self, address: str, identity: str, wanted: Outline | None = None) -> None:
-        """`identity`: what to write; unfinished work of another is discarded. `wanted`: the same, for messages."""
+        """`identity`: what to write; unfinished work of another identity is discarded. `wanted`: the same, for
+        messages."""
         _, _, rest = address.partition("://")
         if "/" not in rest.strip("/"):
             raise ExportError(
@@ -156,7 +157,7 @@ class ExportBucket:
 
     @property
     def _holds(self) -> bool:
-        """Whether nobody has taken over, to whom everything belongs from then on."""
+        """Whether no other writer has taken over the place."""
         try:
             self._require_lease()
         except StageError:

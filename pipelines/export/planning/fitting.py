@@ -55,8 +55,7 @@ class _Asked:
 def require_media(objects: ObjectStore, draw: Draw, exports: Sequence[BoundExport]) -> None:
     """Checks that every sample of a draw has the media that each export requires.
 
-    Raises:
-        RecipeError: How many samples do not, for each export, and the first of them.
+    RecipeError with, for each export, the number of samples that do not, and the first of them.
     """
     asked = [_Asked(export, wanted) for export in exports if (wanted := _wanted(export)) is not None]
     if not asked:

@@ -91,16 +91,10 @@ def order_key(seed: int) -> Key:
 
 
 def cut_outputs(objects: ObjectStore, draw: Draw, ways: Iterable[Way]) -> dict[Way, Cutting]:
-    """Cuts every output for each way's cap, by bytes of edited texts, and of media where included.
+    """Cuts every output by each way's cap, in bytes of edited texts, and of media where included.
 
-    Args:
-        objects: The store's objects.
-        draw: The draw to export.
-        ways: The ways of the exports; a cap counts bytes before compression. Media count with the size of the files
-            that the store refers to, pictures that are encoded anew with an estimate by their pixels.
-
-    Raises:
-        ExportError: A cap is so small that there would be more files than an export may have.
+    Caps count bytes before compression. Media count with their file size, re-encoded pictures with an estimate by
+    pixels. ExportError if a cap gives more files than an export may have.
     """
     wanted = sorted(set(ways))
     changes = sorted({way.pictures for way in wanted if way.media})
@@ -171,7 +165,7 @@ def _referred(objects: ObjectStore, shard: DrawnShard, changes: Sequence[str]) -
 
 
 def _estimated_clips(items: pa.StructArray, lengths: Counts) -> Counts:
-    """The lengths, but of clips about what they will have: at most their video."""
+    """The lengths; those of clips are estimates, at most their video's length."""
     if items.type.get_field_index("clip") < 0:  # of a store from before there were clips
         return lengths
     is_clip = np.asarray(pc.struct_field(items, "clip").is_valid(), np.bool_)

@@ -122,13 +122,10 @@ def _percent(match: re.Match[str]) -> str:
 
 
 def decode_payload(head: HttpHead, stored: bytes, cap: int, truncated: bool) -> Payload | str:
-    """Undoes the payload's codings, or says what is wrong with it.
+    """Decodes the payload's codings, or says what is wrong with it.
 
-    Args:
-        head: the response's header.
-        stored: the payload as stored.
-        cap: the largest body in bytes.
-        truncated: whether the record says that it was cut off, so that a broken end is expected.
+    `cap`: the largest body in bytes. `truncated`: whether the record says that it was cut off, so that an error at the
+    end is expected.
     """
     transfer, content = head.codings(b"transfer-encoding"), head.codings(b"content-encoding")
     if len(transfer) + len(content) > MAX_CODINGS:
@@ -143,7 +140,7 @@ def decode_payload(head: HttpHead, stored: bytes, cap: int, truncated: bool) -> 
                 body = result.body
                 if is_content:
                     undone.append(coding)
-                if result.state == "large":  # of what is inside, the beginning can still be told
+                if result.state == "large":  # the beginning of the content is still readable
                     is_large = truncated = True
             elif result.state == "foreign":
                 if is_content:

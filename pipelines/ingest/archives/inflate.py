@@ -74,7 +74,7 @@ def inflated_members(
 
 
 def _in_blocks(pieces: Iterable[bytes | Marker]) -> Iterator[bytes | Marker]:
-    """Joins pieces to blocks of about 1 MiB; what is no piece ends the block before it."""
+    """Joins pieces to blocks of about 1 MiB; anything else ends the block before it."""
     pending: list[bytes] = []
     held = 0
     for piece in pieces:

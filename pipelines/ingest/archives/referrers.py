@@ -1,9 +1,9 @@
-"""Ties a capture to what the records beside it say of where its address was found: `Referer` and `via`.
+"""Attaches to a capture what the records beside it say of where its address was found: `Referer` and `via`.
 
-Crawlers write a capture, the request for it and their notes on it next to each other, in any order. A request or
-metadata record belongs to a capture if one names the other's id or, where neither names any, if their addresses are
-equal; at most `MOST_RECORDS` and `NEAR_BYTES` may lie between. So a file gives the same however it is cut into parts:
-a part reads the records before its first one, and behind its last, for what they say.
+Crawlers write a capture, its request and their notes next to each other, in any order. A request or metadata record
+belongs to a capture if one names the other's id or, if neither names any, if their addresses are equal; at most
+`MOST_RECORDS` and `NEAR_BYTES` may lie between. So a file gives the same result however it is cut: a part also reads
+the records before its first and after its last one.
 """
 
 import re
@@ -35,9 +35,9 @@ _HOPS: Final = re.compile(r"[0-9]{0,9}\+?[A-Za-z]{0,255}")
 
 
 def referrers_of_request(content: bytes, start: int, stop: int, url: str | None) -> tuple[str, ...]:
-    """The pages that the stored header of a request for an address names.
+    """The pages that a stored request header names.
 
-    Browsers tell another site nothing but the page's own site, such as `https://e.org/`: that names no page.
+    Browsers tell another site only the page's own site, such as `https://e.org/`: that names no page.
     """
     end = content.find(b"\r\n\r\n", start, stop)
     found = _REFERER.findall(content, start, stop if end < 0 else end)
@@ -81,7 +81,7 @@ def take_page_info(record: Record, block: Block) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TiedReader:
-    """Reads an archive; its captures have what records beside them say."""
+    """Reads an archive; its captures include what records beside them say."""
 
     read: Reader
 
@@ -122,14 +122,14 @@ class TiedReader:
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """What a record beside captures says, and where it stands."""
+    """What a record beside captures says, and its position."""
 
     offset: int
     referral: Referral
 
 
 class _Held:
-    """A capture that waits for what the records behind it say."""
+    """A capture that waits for the records behind it."""
 
     def __init__(self, record: Record, before: Iterable[_Note]) -> None:
         self._record = record
@@ -141,19 +141,19 @@ class _Held:
                 self._tie(note.referral)
 
     def is_done(self, event: Event) -> bool:
-        """Whether this event, or one behind it, cannot belong to the capture any more."""
+        """Whether neither this event nor later ones can belong to the capture."""
         if not isinstance(event, Dropped) or self._seen >= MOST_RECORDS:
             return True
         return event.span.offset - self.end > NEAR_BYTES
 
     def look(self, event: Event) -> None:
-        """Tie what an event says, if it is of this capture."""
+        """Attach what an event says, if it is about this capture."""
         self._seen += 1
         if isinstance(event, Dropped) and event.said is not None:
             self._tie(event.said)
 
     def take(self, event: Event) -> None:
-        """The same, of an event that is to be yielded behind the capture."""
+        """The same for an event that must be yielded behind the capture."""
         self.look(event)
         self._behind.append(_plain(event))
 

@@ -53,7 +53,7 @@ def find_format(name: str) -> SourceFormat:
         raise RecipeError(f"expected one of {', '.join(names)}, found {shown(name)}{suggestion(name, names)}")
     try:
         found = point.load()
-    except (ImportError, AttributeError) as error:  # in another package, or in one that it needs
+    except (ImportError, AttributeError) as error:  # the other package, or one that it needs, is broken
         raise RecipeError(f"source format {name!r} cannot be loaded: {error}") from error
     if not isinstance(found, SourceFormat) or {found.name, found.container} != {name} or found.is_auto:
         raise RecipeError(
@@ -96,11 +96,8 @@ def media_place(container: str) -> MediaPlace:
 
 
 def refused_settings(source: SourceConfig) -> str:
-    """What a recipe says of a source that is not for its format; empty if nothing is.
-
-    Raises:
-        RecipeError: There is no such format.
-    """
+    """Settings of a source that do not fit its format; empty if there are none. RecipeError if there is no such
+    format."""
     if source.format != AUTO:
         return find_format(source.format).refused_settings(source)
     return CLIPS_APART if source.clips is not None else refused_columns(source.columns)

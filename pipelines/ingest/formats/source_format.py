@@ -1,4 +1,4 @@
-"""The base of a source format: all that winnow knows of the files of one format, in one object."""
+"""The base of a source format: everything that winnow knows about files of one format, in one object."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -127,7 +127,7 @@ class SourceFormat:
 
     @property
     def in_recipe(self) -> str:
-        """What a recipe for its files says as `format`."""
+        """The value of `format` in a recipe for its files."""
         return "auto" if self.is_auto else self.name
 
     def ending(self, path: str) -> str:

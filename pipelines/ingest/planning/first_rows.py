@@ -52,12 +52,9 @@ def is_beyond_sample(event: Unreadable) -> bool:
 
 
 def check_first_rows(source: IngestSource, files: Sequence[ObjectInfo], *, are_all: bool) -> list[str]:
-    """Says what is wrong with the key or the rows of a source, by a sample of its new files.
+    """What is wrong with the key or the rows of a source, by a sample of its new files.
 
-    Args:
-        source: The source.
-        files: Those of its files that no task reads yet, by path.
-        are_all: Whether the source has no other files.
+    `files`: those that no task reads yet, by path; `are_all`: whether the source has no other files.
     """
     wanted = [info for info in files if info.size]
     if len(wanted) > MOST_FILES:
@@ -135,11 +132,9 @@ def _read(source: IngestSource, info: ObjectInfo) -> FirstRows | None:
 def first_events(
     source: IngestSource, info: ObjectInfo, limits: ReadLimits, most: int
 ) -> Iterator[Record | Event | Covered]:
-    """The first records of a file and what lies between them, until there are so many or enough is read.
+    """The first records of a file and what lies between them, until `most` are read or the limits are reached.
 
-    Raises:
-        FileNotFoundError: It is gone.
-        SourceError: It cannot be read.
+    FileNotFoundError if the file is gone; SourceError if it cannot be read.
     """
     with closing(source.objects.open(info.path)) as opened:
         reader = container_reader(source.format, info.path, source.columns)

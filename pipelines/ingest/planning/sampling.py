@@ -2,8 +2,7 @@
 
 A compressed page of HTML holds a sixteenth of its size in text, a compressed page of a book four times its size, so
 sizes alone do not say how many shards a file fills. The windows that are read lie evenly over all bytes of a batch in
-the order of paths: what is read depends on the files alone, and not on who plans, on what machine, or on the order of
-a listing.
+the order of paths, so the estimate depends on the files alone, not on the machine or the order of a listing.
 """
 
 from bisect import bisect_right

@@ -53,11 +53,8 @@ class Shape:
 
 
 def check_shapes(new: Sequence[NewFiles]) -> list[str]:
-    """Looks at the new files of sources, and returns what a user should know of them.
-
-    Raises:
-        SourceError: Files do not fit what the recipe says of their columns: all of them, one line each.
-    """
+    """Looks at the new files of sources, and returns notes for the user; SourceError with a line for each file that
+    does not fit the recipe's columns."""
     problems: list[str] = []
     notes: list[str] = []
     for one in new:
@@ -119,7 +116,7 @@ def look_at_shapes(source: IngestSource, files: Sequence[ObjectInfo]) -> list[Sh
 
 
 def nowhere(source: IngestSource, shapes: Sequence[Shape]) -> dict[Role, str]:
-    """The columns that the recipe names and no file has, each with what the files have instead."""
+    """The columns that the recipe names but no file has, each with what the files have instead."""
     found: dict[Role, str] = {}
     seen = [shape.columns for shape in shapes if shape.columns.names]
     for role, column in source.columns.roles():

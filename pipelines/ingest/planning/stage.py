@@ -66,13 +66,10 @@ def plan_sources(context: IngestContext, patterns: Patterns) -> list[SourcePlan]
 
 
 def check_columns(context: IngestContext, plans: Sequence[SourcePlan]) -> list[str]:
-    """Compares the columns of new files with the recipe, and returns what a user should know of them.
+    """Compares the columns of new files with the recipe, and returns notes for the user.
 
-    All files of a source are new to a recipe that reads them in another way than the latest generation, such as with
-    another key.
-
-    Raises:
-        SourceError: Files do not fit: all of them, one line each.
+    All files of a source are new to a recipe that reads them differently from the latest generation, such as with
+    another key. SourceError, one line each, for files that do not fit.
     """
     latest = context.store.latest_record()
     samples = None if latest is None else latest.layers.get(layout.SAMPLES)
@@ -87,11 +84,7 @@ def check_columns(context: IngestContext, plans: Sequence[SourcePlan]) -> list[s
 
 
 def require_samples(context: IngestContext, plan: SourcePlan, commits: Sequence[TaskCommit]) -> None:
-    """Refuses to go on with a source of which nothing could be read.
-
-    Raises:
-        SourceError: All its records are quarantined.
-    """
+    """Refuses to continue with a source whose records are all quarantined (SourceError)."""
     reasons: Counter[str] = Counter()
     for commit in commits:
         reasons.update(commit.quarantined_by_reason)

@@ -58,13 +58,13 @@ class ColumnMapping:
         return role == "key" or (role == "text" and self.media is None)
 
     def is_default(self, role: Role) -> bool:
-        """Whether the column may be one that nobody named, and nobody misses."""
+        """Whether the column may be missing without a message, as nobody named it."""
         return (role == "url" and self.url == ColumnMapping().url) or (role == "text" and self.media is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a file's rows, and how those that the recipe names fit: "", what is wrong with it, or absent."""
+    """The columns of a file's rows, and how those that the recipe names fit: "", an error, or absent."""
 
     names: tuple[str, ...]
     states: Mapping[Role, str]
@@ -166,13 +166,7 @@ def row_event(
 ) -> Event:
     """Converts one row to an event. The row is consumed: unmapped values become the record's metadata.
 
-    Args:
-        row: Its values by column name.
-        span: The range it occupies.
-        container: The format of the file.
-        mapping: The column for each role.
-        limits: Caps on memory.
-        path: The table's path from the source's root; media paths are relative to its folder.
+    `path`: the table's path from the source's root; media paths are relative to its folder.
     """
     key: str | None = None
     if mapping.key is not None:

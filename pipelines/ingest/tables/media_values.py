@@ -44,15 +44,7 @@ class _WrongError(Exception):
 
 
 def row_media(value: Json, column: str, span: Span, container: str, path: str) -> RowMedia | BadMedia:
-    """The media that a column's value holds.
-
-    Args:
-        value: The value.
-        column: The column's name.
-        span: The row.
-        container: The format of the table.
-        path: The table's path from the source's root; names are relative to its folder.
-    """
+    """The media in a column's value. `path` is the table's path from the source's root, to which names are relative."""
     place = f"column {column!r}"
     several = isinstance(value, list)
     values = value if isinstance(value, list) else [value]
@@ -71,11 +63,8 @@ def row_media(value: Json, column: str, span: Span, container: str, path: str) -
 
 
 def _fill(item: Record, value: Json, place: str, path: str) -> tuple[Json, bool]:
-    """Gives an item the medium that a value holds, or what is wrong with it.
-
-    Returns:
-        What the value says besides, and whether it holds anything.
-    """
+    """Fills an item with the medium of a value, or with its error; returns the rest of the value, and whether it has a
+    medium."""
     try:
         held, said = _content(value)
     except _WrongError as error:

@@ -53,19 +53,11 @@ def shot_frames(
     shots: Sequence[Part] = (),
     clip: Clip | None = None,
 ) -> list[ShotFrame]:
-    """Returns a frame near the middle of each shot, in order; those of shots without a frame are left out.
+    """A frame near the middle of each shot, in order; shots without a frame are left out. UnwatchableError if there are
+    none.
 
-    Args:
-        content: The video's bytes.
-        mime: Its sniffed type.
-        seconds: How long it, or its clip, is; None if nobody knows.
-        limits: What it may cost.
-        side: Pixels of a frame's longer side.
-        shots: Where its shots are; equal parts of it if none are known.
-        clip: The part that is shown; all of it if None.
-
-    Raises:
-        UnwatchableError: It cannot be watched.
+    `mime` is the sniffed type; `seconds` the length of the video or clip, if known; `side` the pixels of a frame's
+    longer side; `shots` where its shots are, by default equal parts; `clip` the part that is shown (None: all).
     """
     short = None if seconds is None else max(seconds / _STEPS, 0.1)
     signal = Signal("stills", side, short if seconds is not None and seconds <= _WHOLE_SECONDS else None)

@@ -88,13 +88,8 @@ def find_candidates(
 ) -> Candidates:
     """Return the candidates of a shard.
 
-    Args:
-        choice: How representatives are chosen.
-        number: The shard's number.
-        source: The shard's source.
-        blocks: The choice's columns for all rows of the shard.
-        eligible: Which rows are eligible.
-        left: Which of their media rules leave; None for all.
+    `blocks`: the choice's columns for all rows; `eligible`: which rows are; `left`: which of their media rules leave
+    (None: all).
     """
     parts, large = [], list[LargeCluster]()
     items: dict[Kind, list[pa.RecordBatch]] = {kind: [] for kind in choice.of_items}

@@ -91,7 +91,7 @@ def refused(answer: "Response", place: str, endpoint: str) -> Exception:
 
 
 def said(error: Exception, place: str, endpoint: str) -> Exception | None:
-    """The error that prevented an answer; None if it does not concern the network or credentials."""
+    """Translates the error that prevented an answer; None if it does not concern the network or credentials."""
     import requests
 
     words = first_line(error)

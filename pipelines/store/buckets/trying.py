@@ -40,11 +40,8 @@ class Trying:
         self._answered = False
 
     def __call__(self, request: Callable[[int], T]) -> T:
-        """Returns the request's result; the request receives the number of the attempt, from 1.
-
-        Raises:
-            StoreError: The last attempt failed too.
-        """
+        """Returns the request's result; the request receives the number of the attempt, from 1. StoreError if the last
+        fails too."""
         begun = time.monotonic()
         for attempt in itertools.count(1):
             try:

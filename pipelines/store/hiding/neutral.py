@@ -23,13 +23,8 @@ MEASURED = {"status": FORGOTTEN}
 
 
 def neutral_stream(layer: str, batches: Iterable[pa.RecordBatch], rows: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
-    """The batches of an object from its first row on, with the given rows made neutral.
-
-    Args:
-        layer: The object's layer.
-        batches: All its rows in order; possibly only some columns.
-        rows: Sorted row numbers.
-    """
+    """The batches of an object from its first row on, possibly only some columns, with the given sorted rows made
+    neutral."""
     at = 0
     for batch in batches:
         yield neutral(layer, batch, hidden_in(rows, at, batch.num_rows))

@@ -97,13 +97,7 @@ class Hiding:
         return any(one.sha256 for one in self.tombstones.values())
 
     def of(self, objects: ObjectStore, samples: str, texts: Sequence[str] = ()) -> HiddenRows:
-        """The hidden rows of a shard.
-
-        Args:
-            objects: The store's objects.
-            samples: The shard's samples object.
-            texts: Its known objects of extracted texts.
-        """
+        """The hidden rows of a shard, given its samples object and its known objects of extracted texts."""
         if not self:
             return NOTHING
         self.scan_missing(objects, samples, texts)
@@ -236,14 +230,10 @@ _unhidden: set[str] = set()  # stores that have no tombstone, and no scan that n
 
 
 def load_hiding(objects: ObjectStore, *, fresh: bool = False) -> Hiding:
-    """The current tombstones and scans. Both are named by content, so an unchanged set is read once.
+    """The current tombstones and scans; `fresh` ignores this process's cache.
 
-    A scan names the tombstones that it searched for, so a lost tombstone is noticed: its rows stay hidden, or reading
-    them is an error.
-
-    Args:
-        objects: The store's objects.
-        fresh: Ignore this process's cache.
+    Both are named by content, so an unchanged set is read once. A scan names the tombstones that it searched for, so a
+    lost tombstone is noticed: its rows stay hidden, or reading them is an error.
     """
     global _last
     names = tuple(info.path for info in objects.list(layout.TOMBSTONES))

@@ -92,17 +92,14 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Tenure:
-    """A process's hold of a lease, as its workers can check it too. Picklable."""
+    """A process's hold of a lease, which its workers can check too. Picklable."""
 
     term: Term
     holder: Holder
 
     def require(self, objects: ObjectStore, place: str) -> None:
-        """Checks the lease before anything is put or dropped that another writer may be using.
-
-        Raises:
-            StageError: Another process has taken over, or has done so and ended.
-        """
+        """Checks the lease before anything is put or dropped that another writer may use; StageError if another process
+        took over."""
         last = _current(objects, self.term.prefix)
         found = None if last is None else _recorded(objects, last)
         if last != self.term or found != self.holder:
@@ -110,7 +107,7 @@ class Tenure:
 
 
 class _Held:
-    """Held from `with` to the end of the block."""
+    """A lease that is held for the length of a `with` block."""
 
     def __init__(self, objects: ObjectStore, prefix: str, holder: Holder | None) -> None:
         self._objects = objects
@@ -130,7 +127,8 @@ class _Held:
                 raise
 
     def _take(self, refused: str) -> None:
-        """Takes the next number once no living process holds the last; `refused` is what the error says of that one."""
+        """Takes the next number once no living process holds the last; `refused` is the subject of the error
+        otherwise."""
         self._holder = replace(self._holder, since=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
         while True:
             current = _current(self._objects, self._prefix)
@@ -238,8 +236,7 @@ def share_name(prefix: str) -> str:
 def require_lease(objects: ObjectStore) -> None:
     """Checks the lease before anything is dropped that another writer may be using: a writer taken for dead may resume.
 
-    Raises:
-        StageError: Another process has taken the store's lease.
+    StageError if another process has taken it.
     """
     last = _current(objects, layout.LEASES)
     if last is None:  # nothing has been written since the store was made
