@@ -13,7 +13,7 @@ INTERRUPTED, TERMINATED = 130, 143
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM arrived. What an interrupt unwinds is unwound: workers end, and a run writes its report."""
+    """SIGTERM arrived. It unwinds like an interrupt: workers end, and a run writes its report."""
 
 
 _arrived: list[int] = []

@@ -1,4 +1,4 @@
-"""The section with contact sheets: pictures side by side, each with its caption and what is known of it."""
+"""The section with contact sheets: pictures side by side, each with its caption and measures."""
 
 from winnow.runners.facts.examples import ContactSheet, Examples, SheetPicture
 from winnow.runners.report.block import Block

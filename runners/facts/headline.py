@@ -69,7 +69,7 @@ def _funnel(figures: Figures, repeats: int) -> Html:
 
 
 def _said(summary: StoreSummary, examples: Examples, figures: Figures) -> list[str]:
-    """What the figures mean, in sentences."""
+    """The meaning of the figures, in sentences."""
     total, rules, plan = summary.total(), examples.rules, examples.plan
     dropped, quarantined = sum(total.dropped.values()), sum(total.quarantined.values())
     read = f"{count_of(total.files, 'file')} of {byte_size(total.input_bytes)} {'was' if total.files == 1 else 'were'}"

@@ -1,4 +1,4 @@
-"""Languages: what comes in and goes out of each, which rule drops how much of each, and which are measured."""
+"""Languages: each one's input and output, the rules that drop most of it, and which languages are measured."""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,7 +28,7 @@ WORST = 3  # rules named for a language
 
 
 def before_and_after(_: StoreSummary, examples: Examples) -> Block | None:
-    """Each language's samples and text before the rules, and what is kept and drawn of it."""
+    """Each language's samples and text before the rules, and how much is kept and drawn."""
     rules, plan = examples.rules, examples.plan
     if rules is None or not rules.groups:
         return None

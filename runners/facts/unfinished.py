@@ -1,4 +1,4 @@
-"""The head of a report of a run that did not finish: the stage that failed, why, and what is there nevertheless."""
+"""The head of the report of an unfinished run: the stage that failed, why, and what exists nevertheless."""
 
 from winnow.runners.facts.examples import Examples
 from winnow.runners.report.block import Block

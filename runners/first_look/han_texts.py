@@ -1,6 +1,6 @@
-"""Tells short Chinese texts from Japanese ones by their characters, where a model of languages has too little to see.
+"""Tells short Chinese texts from Japanese ones by their characters, where a language model has too little text.
 
-A look is for captions, too, of which a third were called Japanese that are Chinese. Layers keep what the model says.
+A look covers captions, too: a third of the Chinese ones were identified as Japanese. Layers keep the model's result.
 """
 
 import re

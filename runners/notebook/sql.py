@@ -43,10 +43,9 @@ class QueryError(WinnowError):
 
 
 def sql(tables: StoreTables, query: str) -> Rows:
-    """The result of a query; it is run when rows are asked for.
+    """The result of a query, which runs when its rows are requested.
 
-    Raises:
-        QueryError: It is not one SELECT, or names tables or columns that do not exist.
+    QueryError if it is not one SELECT, or names tables or columns that do not exist.
     """
     plan = _planned(tables, query)
     with _engine() as engine:

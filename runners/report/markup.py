@@ -69,7 +69,7 @@ def join(parts: Iterable[Html]) -> Html:
 
 
 def folded(title: str, *children: Html) -> Html:
-    """What is shown when its title is clicked."""
+    """Content that is shown when its title is clicked."""
     return element("details", element("summary", plain(title)), *children)
 
 

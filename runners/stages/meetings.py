@@ -15,12 +15,9 @@ from winnow.runners.stages.running.stage_run import StageRun
 
 @contextmanager
 def met(run: StageRun, state: StoreState, operators: Sequence[BoundOperator]) -> Iterator[Mapping[str, Meeting]]:
-    """Bring rows of the whole store together for some operators; what they found is removed at the end.
+    """Bring rows of the whole store together for operators that compare rows; the result is removed at the end.
 
-    Args:
-        run: The stage.
-        state: The shards, or a slice of them.
-        operators: The operators; each must look across rows.
+    `state`: the shards, or a slice of them.
     """
     objects, whole = run.store.objects, state.whole or state
     folder = f"{layout.SCRATCH}annotate-{secrets.token_hex(4)}"

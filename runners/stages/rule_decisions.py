@@ -62,11 +62,7 @@ class RuleDecisions:
 
     @property
     def summary(self) -> RulesSummary:
-        """What each rule drops.
-
-        Raises:
-            UndecidedError: A rule cannot be decided for a row.
-        """
+        """What each rule drops; UndecidedError if a rule cannot be decided for a row."""
         if self.kept.undecided is not None:
             raise self.kept.undecided.error(self.asked.pinned.program)
         large = Duplicates(large=self.kept.large, large_count=self.kept.large_count, addresses=self.kept.addresses)
@@ -104,12 +100,8 @@ def rule_decisions(
 ) -> RuleDecisions:
     """What a recipe's rules decide: as kept in the store, else decided and kept.
 
-    Args:
-        recipe: The recipe.
-        generation: The generation that the rules are pinned to.
-        pinned: The recipe's rules.
-        engine: Where the rows of a large store are decided.
-        console: Where progress is printed; the error output if there is none.
+    `pinned`: the recipe's rules, pinned to the generation; `engine`: where the rows of a large store are decided;
+    `console`: the error output if not given.
     """
     asked = _asked(recipe, generation, pinned)
     kept = find_decisions(asked)
@@ -134,11 +126,8 @@ def thresholds_among(
 
 
 def require_among(decided: RuleDecisions, among: Among) -> None:
-    """Check that the store has what a choice of samples names.
-
-    Raises:
-        WinnowError: It has no such source or language, or the rules no such reason.
-    """
+    """Check that the store has the source or language, and the rules the reason, that a choice of samples names;
+    else WinnowError."""
     outcomes, pinned = decided.kept.outcomes, decided.asked.pinned
     sources = {shard.source for shard in pinned.shards}
     languages = set(outcomes.language) if outcomes.rows else {among.language}
@@ -163,10 +152,9 @@ def listed_samples(
 def write_dropped(
     decided: RuleDecisions, file: Path, engine: "Engine | None" = None, console: Console | None = None
 ) -> None:
-    """Write one row per dropped sample to a Parquet file, atomically. Tasks decide the rows of a large store.
+    """Write one row per dropped sample to a Parquet file, atomically; tasks decide the rows of a large store.
 
-    Raises:
-        UndecidedError: A rule cannot be decided for a row.
+    UndecidedError if a rule cannot be decided for a row.
     """
     require_writable("--decisions", file)
     _ = decided.summary  # raises if a rule cannot be decided
@@ -196,10 +184,9 @@ def decisions_if_any(
 
 
 def representatives(pinned: PinnedProgram, generation: Generation) -> Duplicates:
-    """Choose the representatives of duplicates. Tasks read the rows of a large store.
+    """Choose the representatives of duplicates; tasks read the rows of a large store.
 
-    Raises:
-        UndecidedError: A rule of `eligible` cannot be decided for a row.
+    UndecidedError if a rule of `eligible` cannot be decided for a row.
     """
     jobs = command_jobs(pinned.store, "rules")
     with jobs.folder("rules") as steps:

@@ -67,9 +67,7 @@ def require_scores(recipe: BoundRecipe) -> tuple[BoundScore, ...]:
 def prepare(recipe: BoundRecipe) -> Prepared:
     """Check the scores of a recipe before anything is trained or read.
 
-    Raises:
-        RecipeError: A score, its task or a file of it cannot be used.
-        ScoreError: There is no score.
+    RecipeError if a score, its task or a file is unusable; ScoreError if there is no score.
     """
     _ = recipe.rules
     scores = require_scores(recipe)
@@ -78,11 +76,8 @@ def prepare(recipe: BoundRecipe) -> Prepared:
 
 
 def score(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
-    """Score the rows of the latest generation, and publish the result.
-
-    Raises:
-        StoreError: A layer that a score needs is not measured yet.
-    """
+    """Score the rows of the latest generation, and publish the result; StoreError if a layer that a score needs is
+    missing."""
     prepared = prepare(recipe)
     run = StageRun(console, engine, prepared.store)
     run.warm()
@@ -95,10 +90,9 @@ def score(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
 
 
 def score_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Console) -> SliceDone:
-    """Score a slice of the latest generation's shards. Rows are kept or dropped only when all slices are done.
+    """Score a slice of the latest generation's shards; rows are kept or dropped only when all slices are done.
 
-    Raises:
-        StoreError: A layer that a score needs is not measured yet, or another slice is preparing its weights.
+    StoreError if a layer that a score needs is missing, or another slice is preparing its weights.
     """
     prepared = prepare(recipe)
     with part.share(prepared.store, "score"):
@@ -115,8 +109,7 @@ def score_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Conso
 def train_reference(recipe: BoundRecipe, name: str | None, console: Console) -> tuple[BoundScore, StoredWeights, Store]:
     """Train the reference of one score if it does not exist yet; nothing is scored.
 
-    Raises:
-        ScoreError: There is no score of this name, or there are several and none is named.
+    ScoreError if there is no score of this name, or there are several and none is named.
     """
     prepared = prepare(recipe)
     bound = _named(prepared.scores, name)

@@ -8,11 +8,7 @@ from winnow.schemas.records import Generation
 
 
 def find_one(store: Store, generation: Generation, wanted: Wanted) -> Place:
-    """The one sample that is searched for.
-
-    Raises:
-        WinnowError: No sample or several match, or it is forgotten.
-    """
+    """The one sample that is searched for; WinnowError if none or several match, or it is forgotten."""
     jobs = command_jobs(store, "search")
     with jobs.folder("search") as steps:
         return the_one(store, generation, wanted, search_tasks(store, generation, wanted, steps).found(jobs))

@@ -142,11 +142,7 @@ def annotate_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Co
 
 
 def require_no_purge(store: Store) -> None:
-    """Raise if a purge is unfinished: it deletes commits, and a slice must not finish it.
-
-    Raises:
-        StoreError: A purge is unfinished.
-    """
+    """Raise StoreError if a purge is unfinished: it deletes commits, and a slice must not finish it."""
     if store.objects.exists(layout.PURGE):
         raise StoreError(
             f"{store.root}: a purge is unfinished and must be completed before slices run; run: winnow gc {store.root}"

@@ -34,7 +34,7 @@ class Head:
 
 
 def heads(*named: str | tuple[str, Unit]) -> tuple[Head, ...]:
-    """Columns of a table whose rows are values already; those without a unit are of names."""
+    """Columns of a table whose rows are values already; those without a unit hold names."""
     return tuple(Head(one, NAME) if isinstance(one, str) else Head(*one) for one in named)
 
 

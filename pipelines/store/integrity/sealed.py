@@ -53,7 +53,8 @@ def unsealed(objects: ObjectStore, path: str, raw: bytes) -> dict[str, Json]:
 
 
 def parse_record(kind: type[T], objects: ObjectStore, path: str, raw: bytes) -> T:
-    """A verified record of this type; DamagedError as in `unsealed`, StoreError if another version of winnow wrote it."""
+    """A verified record of this type; DamagedError as in `unsealed`, StoreError if another version of winnow wrote
+    it."""
     try:
         return read_value(kind, unsealed(objects, path, raw))
     except ValueError as error:

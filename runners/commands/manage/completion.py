@@ -23,7 +23,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What may follow the words of a command."""
+    """What may follow a command's words."""
 
     words: str  # ` law fit`, and nothing for winnow itself
     commands: tuple[tuple[str, str], ...]  # names and summaries
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def places(parser: argparse.ArgumentParser, words: str = "") -> Iterator[Place]:
-    """What a parser and those of its commands take."""
+    """What a parser and its subcommands accept."""
     from winnow.runners.engines.names import RUNNERS
 
     flags: list[Flag] = []

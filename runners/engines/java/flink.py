@@ -255,11 +255,8 @@ FLINK: Backend = Flink()
 
 
 def cluster_at(master: str, expected_minor: str) -> Cluster:
-    """The cluster at `host:port`, checked.
-
-    Raises:
-        WinnowError: Nothing answers, it is not Flink, it has another version, or it has no workers.
-    """
+    """The cluster at `host:port`; WinnowError if nothing answers, it is not Flink of this version, or it has no
+    workers."""
     flag = f"--flink_master={master}"
     address = master.strip().removeprefix("http://").rstrip("/")
     scheme = "" if "://" in address else "http://"
@@ -298,11 +295,8 @@ def cluster_at(master: str, expected_minor: str) -> Cluster:
 
 @contextmanager
 def cluster_loss_reported(cluster: Cluster, expected_minor: str) -> Iterator[None]:
-    """Report the loss of the cluster as the reason for a job's failure.
-
-    Raises:
-        StageError: The cluster does not answer; replaces the job's own error.
-    """
+    """Report the loss of the cluster as the reason for a job's failure: a StageError in place of the job's own
+    error."""
     try:
         yield
     except Exception as error:

@@ -26,11 +26,8 @@ class Contents:
 
 
 def read_contents(jar: Path, server: JobServer) -> Contents:
-    """Read the metadata of a jar, once as long as the file is the same: it lists a hundred thousand entries.
-
-    Raises:
-        JobServerError: It is not a jar.
-    """
+    """Read a jar's metadata, cached while the file is unchanged, as it has a hundred thousand entries;
+    JobServerError for other files."""
     try:
         return _contents_of(jar, server, file_state(str(jar)))
     except FileNotFoundError:
@@ -57,15 +54,9 @@ def _contents_of(jar: Path, server: JobServer, _: FileState) -> Contents:
 
 
 def require_compatible_jar(jar: Path, server: JobServer, engine_version: str | None = None) -> Contents:
-    """The contents of a jar, checked to be the engine's job server in a supported version.
+    """The contents of a jar, checked to be the engine's job server in a supported version; else JobServerError.
 
-    Args:
-        jar: The jar file.
-        server: The expected job server.
-        engine_version: The exact version of the engine; None for any with the same minor version.
-
-    Raises:
-        JobServerError: It is not a jar, not this job server, or has other versions.
+    `engine_version`: the exact version of the engine; None for any with the same minor version.
     """
     contents = read_contents(jar, server)
     title = f"{server.title}'s job server"

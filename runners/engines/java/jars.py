@@ -99,16 +99,10 @@ def job_server(
 ) -> tuple[JobServerJar, Java]:
     """Return an engine's job server, built if necessary, and the Java to run it with.
 
-    Args:
-        engine: The engine.
-        given: The jar named by Beam's flag; if set, no other jar is used.
-        launcher: The Java named by Beam's flag; the flag's default, `java`, counts as not set.
-        engine_version: The exact engine version that the jar must contain, such as a cluster's.
-        beam_cache: The folder of Beam's jars, if set by Beam's flag.
-        console: Where progress is shown; None for standard error.
-
-    Raises:
-        JobServerError: Something is missing or unsuitable; the message says what to do.
+    `given` and `launcher`: the jar and the Java named by Beam's flags; a given jar is the only candidate, and the
+    flag's default, `java`, counts as not set. `engine_version`: the exact version that the jar must contain, such as a
+    cluster's. `beam_cache`: the folder of Beam's jars, if set by Beam's flag. JobServerError, with what to do, if
+    something is missing or unsuitable.
     """
     server = SERVERS[engine]
     console = console or TerminalConsole(stderr=True)
@@ -125,11 +119,8 @@ def find_jar(
     beam_cache: str | None = None,
     console: Console | None = None,
 ) -> JobServerJar | None:
-    """Find a job server on this machine and check it; None if it must be built.
-
-    Raises:
-        JobServerError: The jar that the user names cannot be used.
-    """
+    """Find a job server on this machine and check it; None if it must be built. JobServerError if the named jar is
+    unusable."""
     named = given or os.environ.get(server.variable)
     if named:
         by = server.flag if given else server.variable

@@ -67,8 +67,7 @@ def java_watched(
 ) -> Iterator[None]:
     """Watch the job server during a job, and end it if the job cannot end by itself.
 
-    Raises:
-        StageError: The job server ended; replaces the pipeline's own error.
+    If the server has ended, a StageError replaces the pipeline's own error.
     """
     watch = _Watch(server, listener or NoListener(), grace_seconds)
     watching = threading.Thread(target=watch.run, name="job-server-watch", daemon=True)

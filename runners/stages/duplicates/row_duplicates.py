@@ -1,4 +1,5 @@
-"""What `winnow duplicates show` has found about one row: its clusters, their members, and a text compared with it."""
+"""The facts about one row that `winnow duplicates show` prints: its clusters, their members, and a text compared
+with it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

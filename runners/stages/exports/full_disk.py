@@ -33,13 +33,8 @@ class _Place:
 
 
 def full_disk(cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished], message: str) -> ExportError:
-    """The error for a full disk, with the folders on that disk; the system's error usually names no file.
-
-    Args:
-        cuttings: How outputs are cut.
-        exports: The unfinished exports.
-        message: The system's error message.
-    """
+    """The error for a full disk, with the folders on that disk; the system's error (`message`) usually names no
+    file."""
     for one in exports:
         one.refresh()
     # Exchanged data is stored with the first export; the next run writes it again.

@@ -76,23 +76,16 @@ def export_draw(
 ) -> list[Finished]:
     """Write all exports that are not finished yet.
 
-    Args:
-        run: The console, the engine and the store.
-        draw: The draw to export.
-        text: The columns that the recipe's `text` names.
-        edits: The edits of texts.
-        exports: The exports to write.
-        media: Where media are read, for exports that include their bytes.
-        captions: The columns with captions.
-        prepare: Called with each unfinished export before it is written.
-        closing: Returns additional files of an export; called when its shards are written.
-        replace: Replace exports of other plans or options. Finished exports are verified in full, and written again if
-            they are damaged or lack samples.
-        keep: Leave exports of other plans unchanged, note it, and write the rest; else they are errors.
+    `text`, `edits`, `captions`: the columns of texts, their edits, and the columns of captions; `media`: where media
+    are read, for exports that include their bytes. `prepare` is called with each unfinished export before it is
+    written; `closing` returns additional files of an export once its shards are written.
 
-    Raises:
-        ExportError: A folder has foreign files, a format cannot represent a sample, or the store differs from the plan.
-        RecipeError: A sample lacks the medium that a format requires.
+    `replace`: replace exports of other plans or options; finished exports are verified in full, and written again if
+    they are damaged or lack samples. `keep`: leave exports of other plans unchanged, note it, and write the rest; else
+    they are errors.
+
+    ExportError for foreign files, a sample that a format cannot represent, or a store that differs from the plan;
+    RecipeError if a sample lacks the medium that a format requires.
     """
     if not any(output.given.samples for output in draw.plan.outputs):
         raise ExportError(

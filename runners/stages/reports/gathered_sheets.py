@@ -55,11 +55,7 @@ class WantedSheets:
 
 
 def wanted_sheets(written: Sequence[str], pictures: int, *, unblurred: bool = False) -> WantedSheets | None:
-    """Parse `random`, `near:RULE` and `reason:NAME`; None if no sheet is wanted.
-
-    Raises:
-        WinnowError: Something else is written.
-    """
+    """Parse `random`, `near:RULE` and `reason:NAME`; None if no sheet is wanted. WinnowError for anything else."""
     most = ThumbnailLimits().max_pictures
     if not 1 <= pictures <= most:
         raise WinnowError(f"--pictures {pictures}: expected a number from 1 to {most}")
@@ -82,9 +78,8 @@ def gather_sheets(
 ) -> tuple[ContactSheet, ...]:
     """Choose and draw the pictures of all sheets.
 
-    Raises:
-        WinnowError: There is no recipe, a rule is not known or cannot be decided, or media were not yet compared with
-            the recipe's lists of known harm.
+    WinnowError if there is no recipe, a rule is unknown or cannot be decided, or media were not yet compared with the
+    recipe's lists of known harm.
     """
     if recipe is None:
         raise WinnowError(

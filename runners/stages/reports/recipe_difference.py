@@ -46,11 +46,7 @@ def show_difference(
     shown: int = 10,
     as_json: bool = False,
 ) -> None:
-    """Compare two recipes.
-
-    Raises:
-        WinnowError: A recipe cannot be decided, or their stores do not hold the same samples.
-    """
+    """Compare two recipes; WinnowError if one cannot be decided, or their stores do not hold the same samples."""
     if not 0 <= shown <= MOST_SAMPLES:
         raise WinnowError(f"--samples {shown}: expected 0 to {MOST_SAMPLES:,}; --ids FILE lists all of them")
     if ids is not None:

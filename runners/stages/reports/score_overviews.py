@@ -32,13 +32,7 @@ def scores_if_bound(
 def overviews(
     scores: ScoreComparison | None, recipe: BoundRecipe | None, decisions: RuleDecisions | None
 ) -> tuple[ScoreOverview, ...]:
-    """The overview of every score.
-
-    Args:
-        scores: The scores.
-        recipe: The recipe of the rules.
-        decisions: The rules' decisions; None if there are none.
-    """
+    """The overview of every score. `recipe`: that of the rules; `decisions`: of the rules, if there are any."""
     if scores is None or recipe is None:
         return ()
     overlaps = () if decisions is None else decisions.overlaps

@@ -1,4 +1,4 @@
-"""What a report is called: by its recipe, or by the project that a recipe or a store of a usual name lies in."""
+"""The title of a report: from its recipe, or from the project folder of a recipe or store with a usual name."""
 
 import os
 from pathlib import PurePath
@@ -12,10 +12,6 @@ def report_title(store: str, recipe: str | None = None) -> str:
 
     `fineweb.yaml` gives `fineweb`; `recipe-pictures.yaml` in the folder `museum` gives `museum, pictures`; without a
     recipe the store `museum/store` gives `museum`.
-
-    Args:
-        store: The store's folder or address.
-        recipe: The recipe's file.
     """
     if recipe is None:
         return _project(store)

@@ -83,19 +83,12 @@ class StageRun:
         inputs: Mapping[str, TaskInput] | None = None,
         hints: Mapping[str, str] | None = None,
     ) -> "CompletedTasks":
-        """Run tasks until all are committed; tasks whose worker died are run again.
+        """Run tasks until all are committed; tasks whose worker died are run again. Returns the tasks that were run,
+        and their time.
 
-        Args:
-            stage: Its name, for messages.
-            elements: Makes the input line of each task, with the task's name.
-            worker: Runs one task.
-            awaited: The path of each task's commit.
-            held: Takes over what was committed.
-            inputs: The input of each task by its name, if known.
-            hints: Beam's resource hints for the workers.
-
-        Returns:
-            The tasks that were run, and their time.
+        `elements` makes each task's input line, with its name; `worker` runs one task; `awaited`: the path of each
+        task's commit; `held` takes over the commits; `inputs`: each task's input bytes, if known; `hints`: Beam's
+        resource hints.
         """
         clock = Clock(self.engine)
         objects = self.store.objects

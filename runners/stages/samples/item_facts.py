@@ -67,11 +67,9 @@ def caption_lines(captions: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, 
 
 
 def unread_lines(metadata: str, items: int) -> Iterator[tuple[str, str]]:
-    """A line for each sidecar and item that ingest could not use, with the reason; the rest of metadata is not shown.
+    """A line for each sidecar and item that ingest could not use, with the reason; other metadata is not shown.
 
-    Args:
-        metadata: The sample's, as JSON.
-        items: How many media it has: without any, the key is a column of the source's own.
+    `items`: how many media the sample has: without any, the key is a column of the source's own.
     """
     found = unread_of(json.loads(metadata), items) if items else []
     for name, why in found[:MOST_VALUES]:

@@ -109,11 +109,7 @@ def run_show(options: argparse.Namespace, console: Console) -> int:
 
 
 def view_sample(recipe: BoundRecipe, store: Store, generation: Generation, sample: Sample) -> SampleView:
-    """Apply the recipe's rules and edits to a sample.
-
-    Raises:
-        RecipeError: The edits are invalid, or a key that they need is missing.
-    """
+    """Apply the recipe's rules and edits to a sample; RecipeError if the edits are invalid, or their key is missing."""
     decision, undecided = None, None
     try:
         pinned = pinned_rules(recipe, store, generation)

@@ -19,17 +19,10 @@ def counted_thresholds(recipe: BoundRecipe | None, store: Store, generation: Gen
 def recipe_thresholds(
     recipe: BoundRecipe, store: Store, generation: Generation, reason: str = "", among: Among = EVERY
 ) -> list[NearThreshold]:
-    """The thresholds of the recipe's rules, or of those with one reason, with the samples nearest to them.
+    """The thresholds of the recipe's rules, or of those with one `reason` if given, with the nearest samples in
+    `among`.
 
-    Args:
-        recipe: The recipe.
-        store: Its store.
-        generation: The generation.
-        reason: Leave out rules with other reasons, if this is not empty.
-        among: The samples that count.
-
-    Raises:
-        RecipeError: A layer that they read is missing.
+    RecipeError if a layer that they read is missing.
     """
     pinned = pinned_rules(recipe, store, generation)
     if pinned is None:
@@ -43,11 +36,8 @@ def recipe_thresholds(
 def thresholds_with_reason(
     recipe: BoundRecipe, store: Store, generation: Generation, reason: str, among: Among = EVERY
 ) -> list[NearThreshold]:
-    """The thresholds of the rule with this reason, with the samples nearest to them.
-
-    Raises:
-        WinnowError: There is none, or a layer that it reads is missing.
-    """
+    """The thresholds of the rule with this reason, with the nearest samples; WinnowError if there is none, or a
+    layer is missing."""
     chosen = recipe_thresholds(recipe, store, generation, reason, among)
     if not chosen:
         reasons = dict.fromkeys(one.rule.reason for one, _ in threshold_cuts(recipe.rules))

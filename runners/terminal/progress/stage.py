@@ -61,13 +61,8 @@ class StageProgress:
     ) -> None:
         """Waits for tasks.
 
-        Args:
-            console: Where they are shown.
-            objects: The store.
-            stage: Its name, to be shown.
-            tasks: The path of each expected commit, by the task's name.
-            inputs: The input of each task by its name, if known.
-            note: Takes over each commit: it is read once.
+        `tasks`: the path of each expected commit, by task name; `inputs`: each task's input, if known; `note`: takes
+        over each commit, so that it is read once.
         """
         self._console = console
         self._objects = objects
@@ -153,7 +148,7 @@ class StageProgress:
         return Status(self._stage, tuple(facts), self._share(rows, done), tuple(more))
 
     def _share(self, rows: int, done: int) -> float:
-        """By bytes or rows where they are known; only when all tasks are committed is all done."""
+        """By bytes or rows if they are known; only when all tasks are committed is it all."""
         if self._tally.tasks == self._total:
             return 1.0
         for part, whole in ((done, self._total_bytes), (rows, self._total_rows), (self._tally.tasks, self._total)):
@@ -168,7 +163,7 @@ def inputs_of(samples: Iterable[ManifestRow]) -> dict[str, TaskInput]:
 
 
 def prefix_of(commit: str) -> str:
-    """What to list to find a commit."""
+    """The prefix to list to find a commit."""
     return commit.rpartition("/")[0] + "/"
 
 

@@ -1,4 +1,4 @@
-"""What is known of running work at one moment, as a line for a pipe and as a bar for a terminal."""
+"""The state of running work, as a line for a pipe and as a bar for a terminal."""
 
 from dataclasses import dataclass
 
