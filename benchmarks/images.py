@@ -135,7 +135,7 @@ rounds(lambda: [small(file) for file in files])
 import hashlib
 from winnow.filters.image.changes.options import PictureChanges, Resize
 from winnow.filters.image.decode.stills import DecodeLimits
-from winnow.pipelines.export.media.changing import ToChange, change_pictures
+from winnow.pipelines.export.media.fetching import ToChange, change_pictures
 files, limits, changes = contents(), DecodeLimits(), PictureChanges(Resize("keep_ratio", 256))
 def resized(files):
     for at in range(0, len(files), 32):

@@ -6,26 +6,39 @@ run twice, concurrently or after a crash, and the first to finish wins. Both wou
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import closing
-from typing import BinaryIO
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from winnow.pipelines.decoding.known_harm import KNOWN_HARM
+from winnow.filters.image.decode.containers import Bytes, HeldBytes
+from winnow.filters.known_harm.matching import HarmMatch
+from winnow.pipelines.decoding.file_bytes import FileBytes
+from winnow.pipelines.decoding.known_harm import KNOWN_HARM, KnownHarm
+from winnow.pipelines.ingest.archives.large_bodies import open_body
 from winnow.pipelines.ingest.boundary import is_of_content, unless_it_fails
 from winnow.pipelines.ingest.etag import content_etag
-from winnow.pipelines.ingest.formats import container_reader, format_of
-from winnow.pipelines.ingest.known_harm import known_harm_of
+from winnow.pipelines.ingest.formats import container_reader, format_of, media_place
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.planning.identities import SeenIds
-from winnow.pipelines.ingest.records import Covered, Dropped, Event, Reader, Record, Unreadable, repeated_key
+from winnow.pipelines.ingest.records import (
+    Covered,
+    Dropped,
+    Event,
+    Reader,
+    ReadLimits,
+    Record,
+    Unreadable,
+    repeated_key,
+)
 from winnow.pipelines.ingest.row_maker import RowMaker
 from winnow.pipelines.ingest.rows import Row, sample_batch, text_bytes
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, ShardWriter
 from winnow.pipelines.running.ledger.ingest_tasks import IngestTask, TaskFile
 from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.matching import Matcher
 from winnow.pipelines.store.hiding.scans import load_hiding
@@ -43,6 +56,8 @@ RECORDS_PER_BEAT = 16  # videos may take seconds each
 
 Beat = Callable[[int, int, int], None]
 """Called now and then with the number of records read, rows made and bytes done."""
+
+__all__ = ["known_harm_of"]
 
 
 def range_row(source: str, path: str, event: Dropped | Unreadable) -> dict[str, object]:
@@ -295,3 +310,35 @@ def _pieces(stream: BinaryIO, start: int, end: int) -> Iterator[bytes]:
             return
         start += len(piece)
         yield piece
+
+
+def known_harm_of(
+    harm: KnownHarm, row: Row, record: Record, objects: ObjectStore, limits: ReadLimits
+) -> HarmMatch | None:
+    """The first medium of a row that a list names; one that is too large to hold is read again, in pieces.
+
+    `record`: what the row was made from; `objects`: the source, for media that are files of their own, and large ones;
+    `limits`: those the record was read under.
+    """
+    media: Sequence[Mapping[str, Any]] = row.media
+    for item, medium in zip(record.items or (record,), media, strict=False):  # a text has no medium
+        with ExitStack() as opened:
+
+            def content(
+                item: Record = item, reference: Mapping[str, Any] = medium["ref"], opened: ExitStack = opened
+            ) -> Bytes | None:
+                if item.body is not None:
+                    return HeldBytes(item.body)
+                plain = media_place(reference["container"]) == "plain"
+                if not plain and item.large is None:
+                    return None
+                stream = opened.enter_context(closing(objects.open(reference["path"])))
+                if plain:
+                    return FileBytes(stream, reference["length"], reference["offset"])
+                body = open_body(stream, stream.seek(0, 2), item, limits)
+                return None if body is None else opened.enter_context(closing(body)).content
+
+            found = harm.match(medium["mime"], medium["sha256"], content)
+            if found is not None:
+                return found
+    return None

@@ -1,11 +1,14 @@
-"""The command line: builds the parser, runs a command, and prints its errors. Each command is a file of a room."""
+"""The command line: builds the parser, runs a command, ends it on a signal, and prints its errors."""
 
 import argparse
 import io
 import logging
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NoReturn
 
 from winnow.pipelines.processes.address_space import (
@@ -17,17 +20,21 @@ from winnow.pipelines.processes.address_space import (
 )
 from winnow.pipelines.processes.run_folder import temporary_files_of_a_command
 from winnow.runners.commands.command import Command, commands_by_group, find_command, is_command
-from winnow.runners.commands.interruption import INTERRUPTED, TERMINATED, ended_by, terminable
 from winnow.runners.commands.parser import CommandParser, describe_commands, group_commands
 from winnow.runners.terminal.log_file import command_output, say_error
 from winnow.schemas.environment.modules import SAFE_PATH
-from winnow.schemas.errors import WinnowError
+from winnow.schemas.errors import WinnowError, is_interrupted_query
 
 _PROCESSES = (
     ("winnow.runners.engines.workers.fork_server", "FORK_SERVER"),
     ("winnow.runners.engines.java.job_servers", "JOB_SERVERS"),
 )
 """Owners of child processes, closed at the end of a command that loaded them."""
+
+INTERRUPTED, TERMINATED = 130, 143
+"""Exit statuses, as shells give them: 128 and the number of the signal."""
+_arrived: list[int] = []
+"""Each SIGTERM of this process."""
 
 
 def entry() -> NoReturn:
@@ -211,3 +218,43 @@ class _Version(argparse.Action):
 
         print(f"winnow {winnow_version()}")
         parser.exit()
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM arrived. It unwinds like an interrupt: workers end, and a run writes its report."""
+
+
+def ended_by(error: BaseException) -> int | None:
+    """The exit status for an error that a signal caused; None for others.
+
+    DuckDB answers a signal during a query with an error of its own, and drops what the handler raised.
+    """
+    if isinstance(error, Terminated) or (is_interrupted_query(error) and _arrived):
+        return TERMINATED
+    return INTERRUPTED if isinstance(error, KeyboardInterrupt) or is_interrupted_query(error) else None
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Raise `Terminated` in the main thread when SIGTERM arrives. Forked processes end by it as before."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    process = os.getpid()
+
+    def terminate(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_DFL)  # a second one ends the process at once
+        if os.getpid() == process:
+            _arrived.append(number)
+            raise Terminated
+        os.kill(os.getpid(), number)
+
+    before = signal.getsignal(signal.SIGTERM)
+    if before is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -16,12 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.image.changes.change import UnchangeableError
+from winnow.filters.image.changes.change import Changed, UnchangeableError, change, decoded_side
 from winnow.filters.image.changes.options import PictureChanges
 from winnow.filters.image.changes.pixels import Box
+from winnow.filters.image.decode.stills import DecodeLimits, Still, UndecodableError
 from winnow.filters.video.clips.options import ClipFile
 from winnow.pipelines.decoding.decoding_process import BATCH_FILES
-from winnow.pipelines.export.media.changing import ToChange, change_pictures
+from winnow.pipelines.decoding.isolation import CRASHED, Room
 from winnow.pipelines.export.places.manifest import FACES_UNMEASURED, MEDIA_GONE, MEDIA_UNCHANGEABLE
 from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.media.references import MediaFinder, Unavailable
@@ -124,6 +125,16 @@ def fetch_media(sources: PictureSource, asked: Asked, which: NDArray[np.int64], 
                 found, lacking, held, first = [], [], 0, at + 1
     if found:
         yield fetched(len(which))
+
+
+@dataclass(frozen=True, slots=True)
+class ToChange:
+    """A picture to change: its whole file, and facts about it."""
+
+    content: bytes
+    sha256: str
+    mime: str
+    faces: Sequence[Box] = ()  # of any score
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,3 +266,29 @@ def sums_of_items(media: pa.ListArray, values: pa.Array) -> NDArray[np.int64]:
     ends = np.cumsum(counts, dtype=np.int64)
     sums: NDArray[np.int64] = before[ends] - before[ends - counts]
     return sums
+
+
+def change_pictures(
+    pictures: Sequence[ToChange], changes: PictureChanges, limits: DecodeLimits, crashed: CrashedPictures | None = None
+) -> Iterator[Changed | UnchangeableError]:
+    """Yields each picture changed, or why it cannot be, in order.
+
+    `pictures` may be held at once; `limits` apply to each. `crashed` holds pictures not to decode again, and collects
+    new ones.
+    """
+    known = set() if crashed is None else {one.sha256 for one in pictures if one.sha256 in crashed}
+    decoded = [one for one in pictures if changes.encodes and one.sha256 not in known]
+    sides = [decoded_side(one.content, one.mime, changes) for one in decoded]
+    decoding = Room(limits).decode_all([(one.content, one.mime) for one in decoded], sides) if decoded else iter(())
+    for one in pictures:
+        found: Still | UndecodableError | None = None
+        if one.sha256 in known:
+            found = UndecodableError(CRASHED, "it has killed processes before")
+        elif changes.encodes:
+            found = next(decoding)
+            if isinstance(found, UndecodableError) and found.reason == CRASHED and crashed is not None:
+                crashed.add(one.sha256, found.detail)
+        try:
+            yield change(one.content, one.mime, changes, limits, found, one.faces)
+        except UnchangeableError as error:
+            yield error

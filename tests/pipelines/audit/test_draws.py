@@ -11,9 +11,8 @@ import pytest
 from tests.pipelines.mix.mixtures import Mixing, Text, mixing
 from winnow.pipelines.audit.draws import DrawsCheck, plan_records
 from winnow.pipelines.audit.findings import Findings
-from winnow.pipelines.mix.drawing import put_draw
 from winnow.pipelines.mix.drawn_objects import DrawnObject, DrawnObjects
-from winnow.pipelines.mix.plans import PlanRecord
+from winnow.pipelines.mix.plans import PlanRecord, put_draw
 from winnow.pipelines.running.job_tasks import HERE, TaskFolder
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.hiding.hidden_rows import every_hidden_row

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.pipelines.export.drawn_stores import Given, Rows, make_draw, words
-from winnow.pipelines.export.places.disk_work import ScratchDisk
+from winnow.pipelines.export.places.folder import ScratchDisk
 from winnow.pipelines.export.planning.shipment import Details, Shipment
 from winnow.pipelines.export.planning.sizing import Way, cut_outputs
 from winnow.pipelines.export.reading import mixed_rows
