@@ -30,7 +30,7 @@ from winnow.pipelines.ingest.transforms import RunIngest, ingest_element
 from winnow.pipelines.processes.identity import limit_threads
 from winnow.pipelines.running.row_layers import pending_shards
 from winnow.pipelines.running.shard_rows import BATCH_ROWS
-from winnow.pipelines.running.worker import settle
+from winnow.pipelines.running.worker import prepare_worker
 from winnow.pipelines.store.generations import Store, create_or_open, open_store
 from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.location import open_location
@@ -148,7 +148,7 @@ def _in_processes(workers: int, work: Work, elements: Sequence[object]) -> None:
 
 
 def _begin(work: Work) -> None:
-    settle()
+    prepare_worker()
     _held.append(work)
 
 

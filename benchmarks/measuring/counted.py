@@ -28,7 +28,7 @@ from winnow.runners.commands.main import main as winnow
 
 CALLS = ("open", "read", "exists", "size", "put", "put_if_absent", "delete")
 BETWEEN = (
-    *("benchmarks/measuring/counted", "store/local", "store/buckets/", "store/together"),
+    *("benchmarks/measuring/counted", "store/local", "store/buckets/", "store/concurrency"),
     *("store/tables", "integrity/content", "integrity/sealed"),
 )
 """Files that pass requests on: a request's callers are theirs."""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from winnow.filters.operators import TEXT, Kernel, PictureOperator
 from winnow.filters.video.decode.operator import VideoOperator, Watcher
+from winnow.pipelines.annotate.cross_rows import CrossRowJob
 from winnow.pipelines.annotate.item_rows import watch_items
-from winnow.pipelines.annotate.meeting import Meeting
 from winnow.pipelines.annotate.one_layer import layer_of_batch
 from winnow.pipelines.annotate.rows import BatchRows, Excluded
 from winnow.pipelines.binding.operators import BoundOperator
@@ -23,7 +23,7 @@ from winnow.pipelines.reading.conditions import selected_rows
 from winnow.pipelines.running.ledger.crashes import CrashedPictures, CrashedVideos
 from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
 from winnow.pipelines.running.shard_rows import BATCH_BYTES, Part, read_parts
-from winnow.pipelines.running.worker import Heartbeats, settle
+from winnow.pipelines.running.worker import HeartbeatWriter, prepare_worker
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.rules.conditions import columns_read
 
@@ -38,7 +38,7 @@ class AnnotationContext:
     store: Store
     operators: tuple[BoundOperator, ...]  # in the order in which they run
     pictures: PictureSource | None = None  # None if no operator looks at pictures
-    meetings: Mapping[str, Meeting] = field(default_factory=dict)  # by layer; of operators that look across rows
+    meetings: Mapping[str, CrossRowJob] = field(default_factory=dict)  # by layer; of operators that look across rows
     videos: VideoSource | None = None  # None if no operator watches videos
 
 
@@ -56,7 +56,9 @@ class LoadedOperators:
             kept[bound.layer] = bound.operator.load(bound.config, bound.assets)
 
 
-def annotate_shard(context: AnnotationContext, loaded: LoadedOperators, task: RowLayerTask, beat: Heartbeats) -> None:
+def annotate_shard(
+    context: AnnotationContext, loaded: LoadedOperators, task: RowLayerTask, heartbeat: HeartbeatWriter
+) -> None:
     """Compute and commit the layers that a shard lacks; `loaded` holds what their operators have loaded."""
     pending = [bound for bound in context.operators if bound.layer in task.missing]
     own_layers = set(task.missing)
@@ -97,7 +99,7 @@ def annotate_shard(context: AnnotationContext, loaded: LoadedOperators, task: Ro
 
     schemas = {bound.layer: bound.schema for bound in pending}
     parts_read = read_parts(context.store, ANNOTATE, task.read, columns, texts, _picture_sizes(context, pending))
-    write_layers(context.store, task, schemas, parts_read, measured, beat)
+    write_layers(context.store, task, schemas, parts_read, measured, heartbeat)
 
 
 def _watched_together(pending: Sequence[BoundOperator], found: Mapping[str, object]) -> list[BoundOperator]:
@@ -168,7 +170,7 @@ class RunAnnotation(beam.DoFn):
 
     def setup(self) -> None:
         """Prepare the process."""
-        settle()
+        prepare_worker()
 
     def process(self, element: bytes) -> Iterator[str]:
         """Run every operator whose layer the shard lacks."""
@@ -176,9 +178,9 @@ class RunAnnotation(beam.DoFn):
         for bound in self._context.operators:
             if bound.layer in task.missing:
                 self._loaded.load(bound)
-        heart = Heartbeats(self._context.store.objects, task.commit)
+        heartbeat = HeartbeatWriter(self._context.store.objects, task.commit)
         try:
-            annotate_shard(self._context, self._loaded, task, heart)
+            annotate_shard(self._context, self._loaded, task, heartbeat)
         finally:
-            heart.stop()
+            heartbeat.stop()
         yield task.shard

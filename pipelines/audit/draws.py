@@ -19,7 +19,7 @@ from winnow.pipelines.audit.drawn_media import OF_SAMPLES, Drawn, needs_media, w
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.mix.drawn_objects import DrawnObject, DrawnObjects
 from winnow.pipelines.mix.plans import PlanRecord
-from winnow.pipelines.running.job_tasks import OPENING_BYTES, Silent, TaskFolder, TaskKind, slices
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, TaskFolder, TaskKind, TaskWithoutBlocks, slices
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
@@ -120,7 +120,7 @@ class DrawsCheck:
         samples = self._store.manifest(self._generation, layout.SAMPLES).by_shard
         self._plans = [record.plan for record in current]
         for record in current:
-            kind = TaskKind(_kind(record.plan), DrawsTask, Silent(partial(check_draws, self._store)))
+            kind = TaskKind(_kind(record.plan), DrawsTask, TaskWithoutBlocks(partial(check_draws, self._store)))
             seen: set[str] = set()
             digest = content_name(to_json(record.plan))
             for some, size in slices(self._draws(record), lambda one: one.rows * _ROW_BYTES + 2 * OPENING_BYTES):

@@ -23,7 +23,7 @@ from winnow.pipelines.export.places.manifest import MANIFEST, Manifest
 from winnow.pipelines.export.places.opening import is_being_written
 from winnow.pipelines.forgetting.outputs import EXPORT, output_address, registered
 from winnow.pipelines.processes.run_folder import temporary_folder
-from winnow.pipelines.running.job_tasks import Silent, TaskFolder, TaskKind, TasksAt, slices
+from winnow.pipelines.running.job_tasks import TaskFolder, TaskKind, TasksAt, TaskWithoutBlocks, slices
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
@@ -158,7 +158,7 @@ class _Export:
         self._objects = open_location(path)
         self._heard = Findings()  # what is said without reading its files
         self._complete = True  # whether all samples could be counted
-        self._kind = TaskKind(f"export-{content_name(path.encode())}", FilesTask, Silent(check_files))
+        self._kind = TaskKind(f"export-{content_name(path.encode())}", FilesTask, TaskWithoutBlocks(check_files))
 
     def plan(self, tasks: TaskFolder) -> None:
         """Reads its record, and adds tasks for its files."""

@@ -8,7 +8,7 @@ from functools import partial
 
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.audit.older_generations import NAMED, named_by
-from winnow.pipelines.running.job_tasks import OPENING_BYTES, Silent, TaskFolder, TaskKind, slices
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, TaskFolder, TaskKind, TaskWithoutBlocks, slices
 from winnow.pipelines.running.ledger.intake import read_intake
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
@@ -60,7 +60,7 @@ class FilesCheck:
         self._store = store
         self._record = record
         self._findings = findings
-        self._kind = TaskKind("files", FilesTask, Silent(partial(check_some, store)))
+        self._kind = TaskKind("files", FilesTask, TaskWithoutBlocks(partial(check_some, store)))
         self._count: Counter[str] = Counter()
         self._foreign: list[str] = []
         self._others = 0  # foreign files that are not listed

@@ -25,7 +25,7 @@ from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.running.job_steps import JobSteps
 from winnow.pipelines.running.job_tasks import HERE, Jobs, TaskFolder
-from winnow.pipelines.running.linear_jobs import LinearJob, Stored
+from winnow.pipelines.running.linear_jobs import LinearJob, StoreStep
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import every_hidden_row, every_shard_text
@@ -154,7 +154,7 @@ class _Audit:
     def run(self) -> None:
         """Runs the tasks in one job, in which ids meet, and here those that read what only this machine reaches."""
         partitions = id_partitions(self._generation)
-        ids = Stored("Ids", partitions, self._ids.store)
+        ids = StoreStep("Ids", partitions, self._ids.store)
         steps = self._tasks.steps
         job = LinearJob(steps, CHECKS, self._tasks.count, self._tasks.numbered.send, (), ids)
         self._jobs.run(job, self._tasks.size)

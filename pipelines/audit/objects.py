@@ -22,7 +22,7 @@ from winnow.pipelines.running.ledger.intake import require_tasks
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.neutral import neutral_stream
+from winnow.pipelines.store.hiding.redaction import redacted_batches
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError, damaged
 from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.pipelines.store.tables import open_table, read_batches
@@ -237,7 +237,7 @@ def _read(store: Store, row: ManifestRow, found: ObjectsFound) -> Iterator[pa.Re
 def _is_neutral(store: Store, layer: str, row: ManifestRow, rows: NDArray[np.int64]) -> bool:
     try:
         as_it_is = read_batches(store.objects, row.object)
-        emptied = neutral_stream(layer, read_batches(store.objects, row.object), rows)
+        emptied = redacted_batches(layer, read_batches(store.objects, row.object), rows)
         return all(left.equals(right) for left, right in zip(as_it_is, emptied, strict=True))
     except StoreError:
         return True  # already reported by the check of objects

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
-from winnow.pipelines.running.job_tasks import OPENING_BYTES, Silent, TaskFolder, TaskKind, slices
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, TaskFolder, TaskKind, TaskWithoutBlocks, slices
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import HiddenRows, load_hiding
@@ -71,7 +71,7 @@ class RangesCheck:
     """Checks the ranges that ingest tasks refused."""
 
     def __init__(self, store: Store) -> None:
-        self._kind = TaskKind("ranges", RangesTask, Silent(partial(check_ranges, store)))
+        self._kind = TaskKind("ranges", RangesTask, TaskWithoutBlocks(partial(check_ranges, store)))
         self._found: list[RangesFound] = []
 
     def plan(self, tasks: TaskFolder, commits: Iterable[TaskCommit], hidden: Mapping[str, NDArray[np.int64]]) -> None:

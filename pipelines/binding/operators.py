@@ -34,7 +34,7 @@ from winnow.filters.video.decode.wanted import Signal
 from winnow.pipelines.assets import asset_digest, asset_path, known_asset, require_file
 from winnow.pipelines.binding.duplicates import asked_kinds, signature_entries
 from winnow.pipelines.binding.sources import decode_limits, extractor_of, video_limits
-from winnow.pipelines.processes.last_words import last_words
+from winnow.pipelines.processes.exit_report import report_on_exit
 from winnow.pipelines.reading.chosen_captions import bind_captions
 from winnow.pipelines.reading.chosen_text import text_setting
 from winnow.pipelines.reading.columns import MEDIA, Column, column_of, leaves
@@ -228,7 +228,7 @@ def bind_operators(
 def check_operators(operators: Sequence[BoundOperator]) -> None:
     """Run every operator on an empty batch, to find a bad setting or model early; RecipeError with a line for each
     failure."""
-    with last_words() as say:
+    with report_on_exit() as say:
         problems = [problem for bound in operators if (problem := _tried(bound, say))]
     if problems:
         raise recipe_error(problems)

@@ -19,7 +19,7 @@ from winnow.pipelines.processes.identity import THREAD_LIMITS
 from winnow.schemas.environment.modules import module_path, python_module
 from winnow.schemas.errors import StageError
 
-__all__ = ["READY", "STRIKES", "ChildProcess", "DiedError", "Lent", "Spares"]
+__all__ = ["READY", "STRIKES", "ChildProcess", "DiedError", "IdleProcesses", "OwnedProcess"]
 
 READY: Final = b"."
 STRIKES: Final = 3
@@ -56,7 +56,7 @@ class ChildProcess:
         self._channel: socket.socket | None = None
 
     @property
-    def is_mine(self) -> bool:
+    def belongs_here(self) -> bool:
         """Whether this process started it: a fork inherits the socket."""
         return self._owner == os.getpid()
 
@@ -138,11 +138,11 @@ class ChildProcess:
                 ) from None
 
 
-class Lent(Protocol):
+class OwnedProcess(Protocol):
     """Owns a child process that one caller uses at a time."""
 
     @property
-    def is_mine(self) -> bool:
+    def belongs_here(self) -> bool:
         """Whether this process made it: a fork must not use it."""
         ...
 
@@ -151,10 +151,10 @@ class Lent(Protocol):
         ...
 
 
-_One = TypeVar("_One", bound=Lent)
+_One = TypeVar("_One", bound=OwnedProcess)
 
 
-class Spares(Generic[_One]):
+class IdleProcesses(Generic[_One]):
     """Idle processes for the next caller: starting one takes as long as decoding a hundred pictures.
 
     A fork inherits none of them, and they end with this process.
@@ -172,14 +172,14 @@ class Spares(Generic[_One]):
                 found = self._kept.pop()
             except IndexError:  # another thread took it
                 break
-            if found.is_mine and fits(found):
+            if found.belongs_here and fits(found):
                 return found
             self._kept.appendleft(found)
         return None
 
     def give_back(self, one: _One) -> None:
         """Takes one back, and ends those that were idle longest."""
-        if not one.is_mine:
+        if not one.belongs_here:
             return
         self._kept.append(one)
         while len(self._kept) > SPARES:

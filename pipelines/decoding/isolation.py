@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.image.decode.stills import TOO_LARGE, DecodeLimits, Still, UndecodableError
 from winnow.pipelines.decoding import decoding_process
-from winnow.pipelines.decoding.child_process import READY, STRIKES, ChildProcess, DiedError, Spares
+from winnow.pipelines.decoding.child_process import READY, STRIKES, ChildProcess, DiedError, IdleProcesses
 from winnow.pipelines.decoding.decoding_process import BATCH, BATCH_FILES, Answer, DecodingPlan, Request
 from winnow.schemas.errors import StageError
 
@@ -43,7 +43,7 @@ class Room:
     """
 
     def __init__(self, limits: DecodeLimits, held_bytes: int = HELD_BYTES, cpu_seconds: int = CPU_SECONDS) -> None:
-        self._decoder = _lent(DecodingPlan(held_bytes, cpu_seconds, limits))
+        self._decoder = _idle_process(DecodingPlan(held_bytes, cpu_seconds, limits))
         self._whole = np.frombuffer(self._decoder.memory, np.uint8)  # the base of all that lies in it
         self._used = 0
         weakref.finalize(self._whole, _give_back, self._decoder).atexit = False
@@ -171,29 +171,29 @@ class _Decoder:
 
     def close(self) -> None:
         """Ends the process. The memory is freed with the last array in it."""
-        if self.is_mine:
+        if self.belongs_here:
             self._process.stop()
             os.close(self._file)
 
     @property
-    def is_mine(self) -> bool:
+    def belongs_here(self) -> bool:
         """Whether this process made it: a fork would write to the same pages."""
-        return self._process.is_mine
+        return self._process.belongs_here
 
     def _ask(self, count: int, at: int) -> None:
         self._process.send(BATCH.pack(count, at))
         self._process.receive(len(READY))
 
 
-_spares: Spares[_Decoder] = Spares()
+_spares: IdleProcesses[_Decoder] = IdleProcesses()
 
 
-def _lent(plan: DecodingPlan) -> _Decoder:
+def _idle_process(plan: DecodingPlan) -> _Decoder:
     """An idle decoder whose memory is not referenced."""
     return _spares.take(lambda one: one.plan == plan) or _Decoder(plan)
 
 
 def _give_back(decoder: _Decoder) -> None:
-    if decoder.is_mine:
+    if decoder.belongs_here:
         decoder.release()
         _spares.give_back(decoder)

@@ -26,7 +26,7 @@ from winnow.pipelines.export.places.manifest import (
     content_records,
 )
 from winnow.pipelines.export.places.overlaps import nesting_of, overlap_of
-from winnow.pipelines.export.planning.shipment import FACES, Places
+from winnow.pipelines.export.planning.export_run import FACES, Places
 from winnow.pipelines.export.planning.sizing import Cutting, Way
 from winnow.pipelines.mix.draws import Draw
 from winnow.schemas.environment.version import winnow_version

@@ -19,7 +19,7 @@ from winnow.pipelines.export.formats.protocol import WrittenShard
 from winnow.pipelines.export.media.fetching import Lacking, lacking_of, sums_of_lists
 from winnow.pipelines.export.media.spool import HELD, MediaSpool
 from winnow.pipelines.export.places.manifest import LeftOut, ShardCommit, file_records
-from winnow.pipelines.export.planning.shipment import Destination, Place, Shipment
+from winnow.pipelines.export.planning.export_run import Destination, ExportRun, Place
 from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.running.ledger.crashes import CrashedVideos
 from winnow.schemas.errors import ExportError, StageError
@@ -34,23 +34,23 @@ _VIEWED_BYTES = 1 << 30  # a view's offsets have 32 bits
 class WriteShards:
     """A partition and its rows → its number, once every export with that shard has committed it. Picklable."""
 
-    def __init__(self, shipment: Shipment) -> None:
-        self._shipment = shipment
+    def __init__(self, export_run: ExportRun) -> None:
+        self._export_run = export_run
 
     def __call__(self, partition: int, batches: Iterator[pa.RecordBatch]) -> Iterable[str]:
         """Writes and commits."""
-        details = self._shipment.details
+        details = self._export_run.details
         place = details.places[partition]
-        of_way = [one for one in self._shipment.destinations if one.way == place.way]
+        of_way = [one for one in self._export_run.destinations if one.way == place.way]
         pending = [one for one in of_way if not one.work.is_committed(place.shard)]
         if pending:
             self._write(place, pending, batches)
         yield str(partition)
 
     def _write(self, place: Place, pending: Sequence[Destination], batches: Iterator[pa.RecordBatch]) -> None:
-        details, media = self._shipment.details, self._shipment.media
+        details, media = self._export_run.details, self._export_run.media
         with pending[0].work.writing() as folder, closing(MediaSpool(folder)) as spool:
-            rows = OrderedRows(place.shard.stem(), batches, spool, media, CrashedVideos(self._shipment.store.objects))
+            rows = OrderedRows(place.shard.stem(), batches, spool, media, CrashedVideos(self._export_run.store.objects))
             if rows.count != place.samples:
                 raise StageError(
                     f"export: received {rows.count:,} samples for {place.shard.stem()}, expected "

@@ -15,7 +15,7 @@ from winnow.filters.image.decode.containers import Bytes
 from winnow.pipelines.decoding.known_harm import HarmListFile, KnownHarm
 from winnow.pipelines.media.references import MediaSources, Unavailable
 from winnow.pipelines.media.required_media import RequiredMedia
-from winnow.pipelines.running.job_tasks import OPENING_BYTES, Jobs, Silent, TaskFolder, TaskKind
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, Jobs, TaskFolder, TaskKind, TaskWithoutBlocks
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
@@ -146,7 +146,7 @@ def require_compared(store: Store, harm: KnownHarm | None, commits: Iterable[Tas
 def _compare(store: Store, harm: KnownHarm, media: MediaSources, commits: Sequence[TaskCommit], jobs: Jobs) -> Outcome:
     with jobs.folder(_COMPARED) as steps:
         tasks = TaskFolder(steps)
-        kind = TaskKind(_COMPARED, CompareTask, Silent(MediaComparison(store.objects, media, harm).run))
+        kind = TaskKind(_COMPARED, CompareTask, TaskWithoutBlocks(MediaComparison(store.objects, media, harm).run))
         for commit in commits:
             size = commit.input_bytes if harm.kinds - {"sha256"} else OPENING_BYTES
             tasks.add(kind, CompareTask(commit.source, tuple(shard.object.path for shard in commit.shards)), size)

@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
-from winnow.pipelines.running.job_tasks import OPENING_BYTES, Jobs, Silent, TaskFolder, TaskKind, slices
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, Jobs, TaskFolder, TaskKind, TaskWithoutBlocks, slices
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.neutral import neutral_stream
+from winnow.pipelines.store.hiding.redaction import redacted_batches
 from winnow.pipelines.store.hiding.scans import HiddenRows, load_hiding
 from winnow.pipelines.store.integrity.damage import of_a_generation
 from winnow.pipelines.store.layers import LayerWriter, put_statistics
@@ -89,7 +89,7 @@ class RewritingContext:
         objects, rows = self.store.objects, np.array(hidden, np.int64)
         schema = read_schema(objects, row.object)
         with LayerWriter(self.store, schema, layer_spec(layer, schema)) as writer:
-            for batch in neutral_stream(layer, read_batches(objects, row.object), rows):
+            for batch in redacted_batches(layer, read_batches(objects, row.object), rows):
                 writer.write(batch)
             written = writer.finish(layer, row.key, row.shard)
         made = written.part.object
@@ -127,9 +127,10 @@ class Rewriting:
         forgotten records."""
         context = RewritingContext(self._store, dry_run)
         rewriting = {
-            layer: TaskKind(f"rewrite-{layer}", RewriteTask, Silent(context.rewrite)) for layer in self._layers
+            layer: TaskKind(f"rewrite-{layer}", RewriteTask, TaskWithoutBlocks(context.rewrite))
+            for layer in self._layers
         }
-        cleaning = TaskKind("clean", CleanTask, Silent(context.clean))
+        cleaning = TaskKind("clean", CleanTask, TaskWithoutBlocks(context.clean))
         current = {task.quarantine.path for task in self._store.every_task(self._latest) if task.quarantine is not None}
         suspect = self._suspect(every)
         with jobs.folder("purge") as steps:

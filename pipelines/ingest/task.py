@@ -36,7 +36,7 @@ from winnow.pipelines.ingest.row_maker import RowMaker
 from winnow.pipelines.ingest.rows import Row, sample_batch, text_bytes
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, ShardWriter
 from winnow.pipelines.running.ledger.ingest_tasks import IngestTask, TaskFile
-from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
+from winnow.pipelines.running.ledger.worker_deaths import Marker, Position, excluded_positions, has_killed_worker
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
@@ -54,7 +54,7 @@ COPY_BYTES = 1 << 20
 RANGES_PER_BATCH = 8192
 RECORDS_PER_BEAT = 16  # videos may take seconds each
 
-Beat = Callable[[int, int, int], None]
+ReportProgress = Callable[[int, int, int], None]
 """Called now and then with the number of records read, rows made and bytes done."""
 
 __all__ = ["known_harm_of"]
@@ -116,15 +116,17 @@ class RangeWriter:
 class TaskRun:
     """The state of one running task; `one_by_one` finds the row on which a batch fails."""
 
-    def __init__(self, context: IngestContext, task: IngestTask, beat: Beat, *, one_by_one: bool = False) -> None:
+    def __init__(
+        self, context: IngestContext, task: IngestTask, heartbeat: ReportProgress, *, one_by_one: bool = False
+    ) -> None:
         self._context = context
         self._source = context.sources[task.source]
         self._task = task
-        self._beat = beat
+        self._heartbeat = heartbeat
         self._key = self._source.key(context.limits)
         objects = context.store.objects
-        self._one_by_one = one_by_one or is_struck(objects, task.source, task.name)
-        self._poisoned = poisoned(objects, task.source)
+        self._one_by_one = one_by_one or has_killed_worker(objects, task.source, task.name)
+        self._poisoned = excluded_positions(objects, task.source)
         self._marker = Marker(task.source, task.name)
         self._forgotten = Matcher(load_hiding(objects).selectors)
         self._forgotten_ids = set(self._forgotten.selectors.id)
@@ -190,7 +192,9 @@ class TaskRun:
             if self._source.clips is not None:
                 reader: Reader = self._source.clips.read
             else:
-                reader = container_reader(self._source.format, path, self._source.columns, checked=checked, tied=True)
+                reader = container_reader(
+                    self._source.format, path, self._source.columns, checked=checked, with_referrers=True
+                )
             first, last = -1, -1
             self._seen = SeenIds()  # ids include the path, so files cannot share one
             for event in reader(stream, part, self._context.limits):
@@ -205,11 +209,11 @@ class TaskRun:
                 if self._records % RECORDS_PER_BEAT == 0:
                     at = span.offset if span.unit == "bytes" else stream.tell()  # of one member all lines have one
                     read = min(max(0, at - part.start), part.end - part.start)
-                    self._beat(self._records, self._kept, self._done_bytes + read)
-            self._settle()
+                    self._heartbeat(self._records, self._kept, self._done_bytes + read)
+            self._admit_waiting()
             digest = part_digest(stream, part.start, part.end)
         self._done_bytes += part.end - part.start
-        self._beat(self._records, self._kept, self._done_bytes)
+        self._heartbeat(self._records, self._kept, self._done_bytes)
         return InputRecord(
             path=path, size=part.size, start=part.start, end=part.end, digest=digest, first=first, last=last
         )
@@ -230,7 +234,7 @@ class TaskRun:
             self._waiting.append(outcome)
             self._waiting_held += outcome.held
             if self._one_by_one or len(self._waiting) >= BATCH_ROWS or self._waiting_held >= BATCH_BYTES:
-                self._settle()
+                self._admit_waiting()
         else:
             self._refuse(path, outcome)
 
@@ -245,7 +249,7 @@ class TaskRun:
         match = known_harm_of(self._context.known_harm, row, record, self._source.objects, self._context.limits)
         return row if match is None else Unreadable(record.span, KNOWN_HARM, str(match), record.key)
 
-    def _settle(self) -> None:
+    def _admit_waiting(self) -> None:
         """Admits the waiting rows, except those whose id appeared before."""
         keyed = [row.id for row in self._waiting if row.keyed]
         fresh = iter(self._seen.admit(keyed))
@@ -281,14 +285,14 @@ class TaskRun:
         )
 
 
-def run_task(context: IngestContext, task: IngestTask, beat: Beat) -> TaskCommit:
+def run_task(context: IngestContext, task: IngestTask, heartbeat: ReportProgress) -> TaskCommit:
     """Runs and commits a task; returns the effective commit, which may be another run's."""
     try:
-        commit = TaskRun(context, task, beat).run()
+        commit = TaskRun(context, task, heartbeat).run()
     except Exception as error:
         if not is_of_content(error):
             raise
-        commit = TaskRun(context, task, beat, one_by_one=True).run()
+        commit = TaskRun(context, task, heartbeat, one_by_one=True).run()
     path = layout.task_commit(commit.key, commit.task)
     objects = context.store.objects
     return commit if put_record_if_absent(objects, path, commit) else read_record(objects, TaskCommit, path)

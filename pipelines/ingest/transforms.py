@@ -9,7 +9,7 @@ from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.reread import ExtractionTask, extract_shard
 from winnow.pipelines.ingest.task import run_task
 from winnow.pipelines.running.ledger.ingest_tasks import IngestTask, TaskFile
-from winnow.pipelines.running.worker import Heartbeats, settle
+from winnow.pipelines.running.worker import HeartbeatWriter, prepare_worker
 from winnow.pipelines.store import layout
 from winnow.schemas.identity import Json, canonical_json
 from winnow.schemas.records import FilePart
@@ -23,17 +23,17 @@ class RunIngest(beam.DoFn):
 
     def setup(self) -> None:
         """Runs once per process."""
-        settle()
+        prepare_worker()
 
     def process(self, element: bytes) -> Iterator[str]:
         """Runs the task unless it is committed; safe to repeat."""
         task = ingest_task(element)
         key = self._context.sources[task.source].key(self._context.limits)
-        heart = Heartbeats(self._context.store.objects, layout.task_commit(key, task.name))
+        heartbeat = HeartbeatWriter(self._context.store.objects, layout.task_commit(key, task.name))
         try:
-            commit = run_task(self._context, task, heart)
+            commit = run_task(self._context, task, heartbeat)
         finally:
-            heart.stop()
+            heartbeat.stop()
         yield commit.task
 
 
@@ -43,11 +43,11 @@ class RunExtraction(RunIngest):
     def process(self, element: bytes) -> Iterator[str]:
         """Reads the shard's records again by reference."""
         task = ExtractionTask.from_json(element)
-        heart = Heartbeats(self._context.store.objects, task.commit)
+        heartbeat = HeartbeatWriter(self._context.store.objects, task.commit)
         try:
-            extract_shard(self._context, task, heart)
+            extract_shard(self._context, task, heartbeat)
         finally:
-            heart.stop()
+            heartbeat.stop()
         yield task.shard
 
 

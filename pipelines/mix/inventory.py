@@ -32,7 +32,7 @@ from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.scratch_parts import put_arrays, read_arrays
 from winnow.pipelines.running.shard_groups import over_groups
-from winnow.pipelines.store.together import in_order
+from winnow.pipelines.store.concurrency import map_in_order
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.mixture import Amount
 from winnow.schemas.recipe import EditEntry
@@ -62,7 +62,7 @@ class Inventory:
 
     def each(self, work: Callable[[int], T]) -> Iterator[T]:
         """Yield the result of `work` for each shard number, in order; several shards are processed at once."""
-        return in_order(work, range(len(self.shards)), THREADS)
+        return map_in_order(work, range(len(self.shards)), THREADS)
 
     def column(self, shard: int, name: str) -> NDArray[Any]:
         """Return a column of a shard's candidates."""
@@ -186,7 +186,7 @@ def take_inventory(
         number_of = {cell: number for number, cell in enumerate(sorted(cells))}
         joined = [
             edges
-            for edges in in_order(
+            for edges in map_in_order(
                 lambda one: tasks.take(one[0], one[1].source, number_of, scratch), enumerate(pinned.shards), THREADS
             )
             if len(edges[0])

@@ -21,7 +21,7 @@ from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.reading.text_edits import Edits
 from winnow.pipelines.running.row_layers import PendingShards, RowLayerTask, load_layers, pending_shards, write_layers
 from winnow.pipelines.running.shard_rows import Part, read_parts
-from winnow.pipelines.running.worker import Heartbeats
+from winnow.pipelines.running.worker import HeartbeatWriter
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.state import StoreState
@@ -82,7 +82,7 @@ def _load_keys(state: StoreState, layer: TokensLayer) -> bool:
 
 
 def count_shard(
-    context: TokensContext, edits: Edits, tokenizer: Tokenizer | None, task: RowLayerTask, beat: Heartbeats
+    context: TokensContext, edits: Edits, tokenizer: Tokenizer | None, task: RowLayerTask, heartbeat: HeartbeatWriter
 ) -> None:
     """Write and commit one shard of the layer."""
     texts = [column.name for column in context.bound.text]
@@ -91,7 +91,7 @@ def count_shard(
         return ({TOKENS_LAYER: count_tokens(part, texts, edits, tokenizer)} for part in parts)
 
     read = read_parts(context.store, STAGE, task.read, context.columns, texts)
-    write_layers(context.store, task, {TOKENS_LAYER: TOKENS}, read, count_parts, beat)
+    write_layers(context.store, task, {TOKENS_LAYER: TOKENS}, read, count_parts, heartbeat)
 
 
 def count_tokens(part: Part, text: list[str], edits: Edits, tokenizer: Tokenizer | None) -> pa.RecordBatch:

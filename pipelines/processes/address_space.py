@@ -31,7 +31,7 @@ __all__ = [
     "require_address_space",
     "require_room_for_threads",
     "share_one_heap",
-    "under_a_limit",
+    "prepare_for_memory_limit",
 ]
 
 OUT_OF_MEMORY: Final = (
@@ -57,7 +57,7 @@ _CORE_BYTES: Final = 64 << 20  # OpenBLAS, DuckDB and Arrow start a thread for e
 _BEAM_BYTES: Final = 400 << 20  # what a driver reserves while Beam runs a pipeline
 
 
-def under_a_limit() -> None:
+def prepare_for_memory_limit() -> None:
     """Prepare this process, and those that it starts, for a limit of address space; without one, do nothing."""
     if _limit() is None:
         return

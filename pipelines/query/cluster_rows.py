@@ -41,7 +41,7 @@ def read_clusters(
     """Yield batches of the layer's rows or items; a missing column is null.
 
     `objects`: the shard's objects of the layer and of the samples; `columns`: those of the layer, without `OF_ROWS`;
-    `hidden`: forgotten rows, which are read as neutral.
+    `hidden`: forgotten rows, which are read as redacted.
     """
     of, layer, start = find_kind(kind), layer_of_kind(kind), 0
     for batch in read_aligned(

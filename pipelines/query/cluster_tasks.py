@@ -21,10 +21,10 @@ from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.shard_groups import group_shards, over_groups
 from winnow.pipelines.running.shard_list import ListedShard, ShardList
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.basis import basis_of
+from winnow.pipelines.store.concurrency import TABLES_AT_ONCE, map_objects
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.kept_facts import fact_inputs
 from winnow.pipelines.store.tables import read_batches
-from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.identity import fingerprint_of
 from winnow.schemas.records import Basis
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind, layer_of_kind
@@ -120,7 +120,7 @@ class ClusterTasks:
         return Described(tuple(found))
 
     def _each(self, group: int, work: Callable[[int], T]) -> Iterator[T]:
-        return each(self.objects, work, self.shards.in_group(group), TABLES_AT_ONCE)
+        return map_objects(self.objects, work, self.shards.in_group(group), TABLES_AT_ONCE)
 
     def _facts(self, ids: Sequence[str], number: int) -> Described:
         shard, layer = self.shards.all[number], layer_of_kind(self.kind)
@@ -163,9 +163,9 @@ class ClusterTasks:
         return read_clusters(self.objects, self.kind, objects, shard.columns, hidden)
 
 
-def clusters_basis(browser: Browser, kind: Kind) -> Basis:
+def clusters_inputs(browser: Browser, kind: Kind) -> Basis:
     """The rows that are read."""
-    return basis_of(browser.store, browser.generation, _layers(browser, kind))
+    return fact_inputs(browser.store, browser.generation, _layers(browser, kind))
 
 
 def clusters_path(basis: Basis, kind: Kind) -> str:

@@ -18,12 +18,12 @@ from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.reading.items import item_ids
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.concurrency import TABLES_AT_ONCE, map_objects
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.hiding.scans import NOTHING, HiddenRows
 from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.pipelines.store.tables import read_rows, read_schema
-from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import RecipeError, StoreError
 from winnow.schemas.languages.counts import LANGUAGE_LAYER
 from winnow.schemas.records import Generation
@@ -185,10 +185,10 @@ class Browser:
         self.hidden, self.objects(LANGUAGE.layer)
         for shard in shards:
             self.columns(kind, shard)
-        return each(self.store.objects, work, shards, TABLES_AT_ONCE)
+        return map_objects(self.store.objects, work, shards, TABLES_AT_ONCE)
 
     def _shard(self, kind: Kind, shard: ManifestRow) -> Iterator[ClusterLines]:
-        """The layer's rows or items of a shard, beside the ids; forgotten rows are neutral."""
+        """The layer's rows or items of a shard, beside the ids; forgotten rows are redacted."""
         objects = {layer_of_kind(kind): shard.object, layout.SAMPLES: shard.samples}
         hidden = self.hidden.get(shard.shard, NOTHING).rows
         return read_clusters(self.store.objects, kind, objects, self.columns(kind, shard), hidden)

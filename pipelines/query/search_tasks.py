@@ -16,11 +16,11 @@ from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.shard_groups import group_shards, over_groups
 from winnow.pipelines.running.shard_list import ListedShard, ShardList
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.concurrency import TABLES_AT_ONCE, map_objects
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.tables import read_batches, read_rows
-from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import StoreError, WinnowError
 from winnow.schemas.records import Generation
 
@@ -105,7 +105,7 @@ class SearchTasks:
 
     def search(self, group: int) -> Found:
         """Search a range of shards, until there is enough; little is read after that, on a disk nothing."""
-        return self._first(each(self.objects, self._of_shard, self.shards.in_group(group), TABLES_AT_ONCE))
+        return self._first(map_objects(self.objects, self._of_shard, self.shards.in_group(group), TABLES_AT_ONCE))
 
     def _first(self, parts: Iterable[Found]) -> Found:
         total = Found()
@@ -140,7 +140,7 @@ def search_tasks(store: Store, generation: Generation, wanted: Wanted, steps: "J
     return SearchTasks(store.objects, wanted, group_shards(steps, ListedShard, shards, hidden), steps)
 
 
-def the_one(store: Store, generation: Generation, wanted: Wanted, found: Found) -> Place:
+def single_match(store: Store, generation: Generation, wanted: Wanted, found: Found) -> Place:
     """The place of the sample that was found; WinnowError if none or several match, or it is forgotten."""
     if len(found.rows) == 1:
         (one,) = found.rows

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import overload
 
-from winnow.pipelines.running.job_tasks import OPENING_BYTES, Jobs, Silent, TaskFolder, TaskKind
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, Jobs, TaskFolder, TaskKind, TaskWithoutBlocks
 from winnow.pipelines.running.shard_list import ListedShard, ShardList, put_shard_list
+from winnow.pipelines.store.concurrency import map_objects
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.integrity.content import read_content
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
 from winnow.pipelines.store.manifests.rows import ManifestRows
-from winnow.pipelines.store.together import each
 from winnow.schemas.statistics import OrderedMerge, ShardStatistics, by_layer_from_json, by_layer_to_json
 
 GROUP = 256
@@ -98,7 +98,7 @@ def merge_shards(
         by_file = (by_layer_from_json(read(shard, path), layers) for path, layers in shard.files.items())
         return {layer: one for some in by_file for layer, one in some.items()}
 
-    return _merged(each(objects, of_shard, shards))
+    return _merged(map_objects(objects, of_shard, shards))
 
 
 def merge_statistics(
@@ -130,7 +130,7 @@ def _in_tasks(
         path = put_shard_list(steps.objects, "shards", shards, f"{steps.scratch}/")
         work = MergeTasks(objects, ShardList(steps.objects, path, steps.scratch, CountedShard))
         tasks = TaskFolder(steps)
-        kind = TaskKind("Statistics", None, Silent(work.merge))
+        kind = TaskKind("Statistics", None, TaskWithoutBlocks(work.merge))
         tasks.add_numbers(kind, _groups(len(shards)), files * OPENING_BYTES)
         tasks.run(jobs, kind.name)
         for group, found in enumerate(tasks.found(kind.name, MergedGroup)):

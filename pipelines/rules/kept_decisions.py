@@ -22,7 +22,7 @@ from winnow.pipelines.rules.representatives.replaced import UnequalTexts
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
 from winnow.pipelines.rules.sites import SiteCounts
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.basis import basis_of, find_kept, keep
+from winnow.pipelines.store.kept_facts import fact_inputs, find_facts, put_facts
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.records import Basis, Generation
 
@@ -95,7 +95,7 @@ class Asked:
     @property
     def basis(self) -> Basis:
         """The rows that are read."""
-        return basis_of(self.pinned.store, self.generation, self.layers)
+        return fact_inputs(self.pinned.store, self.generation, self.layers)
 
     @property
     def key(self) -> str:
@@ -120,12 +120,12 @@ class Asked:
 
 def find_decisions(asked: Asked) -> KeptDecisions | None:
     """Return the record, if it is there and whole."""
-    return find_kept(asked.pinned.store.objects, KeptDecisions, layout.rule_decisions(asked.key))
+    return find_facts(asked.pinned.store.objects, KeptDecisions, layout.rule_decisions(asked.key))
 
 
 def keep_decisions(asked: Asked, record: KeptDecisions) -> None:
     """Store the record."""
-    keep(asked.pinned.store.objects, layout.rule_decisions(asked.key), record)
+    put_facts(asked.pinned.store.objects, layout.rule_decisions(asked.key), record)
 
 
 def _detector(one: Detector) -> Json:

@@ -47,7 +47,7 @@ class Jobs(Protocol):
         ...
 
 
-class JobsHere:
+class LocalJobs:
     """Runs jobs in this process, one task after another."""
 
     @contextmanager
@@ -64,10 +64,10 @@ class JobsHere:
 
     def run(self, job: "Job", size: int) -> None:  # noqa: ARG002 - the protocol's
         """Run a job."""
-        job.run_here()
+        job.run_in_process()
 
 
-HERE = JobsHere()
+HERE = LocalJobs()
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class TaskKind:
 
 
 @dataclass(frozen=True)
-class Silent:
+class TaskWithoutBlocks:
     """A task that sends no blocks."""
 
     run: Callable[[Any], object]

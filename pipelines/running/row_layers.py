@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from winnow.pipelines.running.shard_rows import Part, Shard
 from winnow.pipelines.running.tasks import TaskLine
-from winnow.pipelines.running.worker import Heartbeats
+from winnow.pipelines.running.worker import HeartbeatWriter
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.layers import LayerWriter, commit_layers
@@ -48,7 +48,7 @@ def write_layers(
     schemas: Mapping[str, pa.Schema],
     read: Generator[Part],
     measure: Callable[[Iterator[Part]], Iterator[Mapping[str, pa.RecordBatch]]],
-    beat: Heartbeats,
+    heartbeat: HeartbeatWriter,
 ) -> None:
     """Writes a shard's missing layers, and commits them once every row is written.
 
@@ -67,7 +67,7 @@ def write_layers(
                 for layer, rows in made.items():
                     writers[layer].write(rows)
                 done += max(rows.num_rows for rows in made.values())
-                beat(done, done, 0)
+                heartbeat(done, done, 0)
         written = [
             writer.finish(layer, task.missing[layer], task.shard, under=task.under.get(layer))
             for layer, writer in writers.items()

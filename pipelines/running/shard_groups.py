@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.pipelines.running.job_tasks import OPENING_BYTES, TASK_BYTES, Jobs, Silent, TaskFolder, TaskKind
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, TASK_BYTES, Jobs, TaskFolder, TaskKind, TaskWithoutBlocks
 from winnow.pipelines.running.shard_list import Listed, ShardList, put_hidden_rows, put_shard_list
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def over_groups(
     `name`: that of the pass, as shown. `work`: does the work of a group, by its number; picklable, and may run twice.
     """
     tasks = TaskFolder(steps)
-    tasks.add_numbers(TaskKind(name, None, Silent(work)), shards.groups, _size(shards.all))
+    tasks.add_numbers(TaskKind(name, None, TaskWithoutBlocks(work)), shards.groups, _size(shards.all))
     tasks.run(jobs, name)
     return tasks.found(name, result)
 

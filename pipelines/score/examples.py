@@ -21,7 +21,7 @@ from winnow.pipelines.reading.chosen_text import text_of
 from winnow.pipelines.reading.columns import MEDIA, Column, read_aligned
 from winnow.pipelines.reading.conditions import selected_rows
 from winnow.pipelines.reading.picked_rows import read_picked
-from winnow.pipelines.running.ledger.strikes import Position, poisoned
+from winnow.pipelines.running.ledger.worker_deaths import Position, excluded_positions
 from winnow.pipelines.score.example_buffer import ExampleBuffer
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
@@ -88,9 +88,9 @@ def collect_examples(
     """
     key = key_of(bound.seed, f"score/{bound.entry.name}/{purpose}")
     sources = dict.fromkeys(shard.source for shard in shards)
-    poison = {source: poisoned(store.objects, f"{bound.entry.trace}/{source}") for source in sources}
+    deadly = {source: excluded_positions(store.objects, f"{bound.entry.trace}/{source}") for source in sources}
     drawn_by = key_of(bound.seed, f"score/{bound.entry.name}/{PLANTED}")
-    found, excluded = _matching_rows(store, shards, condition, key, poison, drawn_by, held_out)
+    found, excluded = _matching_rows(store, shards, condition, key, deadly, drawn_by, held_out)
     orders, of_shards, rows = found
     matching = len(orders) + sum(excluded.values())
     if max_samples is not None and len(orders) > max_samples:
@@ -155,7 +155,7 @@ def _matching_rows(
     shards: Sequence[ScoredShard],
     condition: Condition,
     key: Any,
-    poison: Mapping[str, frozenset[Position]],
+    deadly: Mapping[str, frozenset[Position]],
     drawn_by: Any,
     held_out: bool | None,
 ) -> tuple[tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]], dict[str, int]]:
@@ -167,8 +167,8 @@ def _matching_rows(
     hiding = load_hiding(store.objects)
     excluded: Counter[str] = Counter()
     for number, shard in enumerate(shards):
-        poison_rows = poison[shard.source]
-        columns = dict.fromkeys((_ID, *condition.columns, *(_PLACE if poison_rows else ())))
+        deadly_rows = deadly[shard.source]
+        columns = dict.fromkeys((_ID, *condition.columns, *(_PLACE if deadly_rows else ())))
         hidden = hiding.of(store.objects, shard.objects[layout.SAMPLES]).rows
         done = 0
         for read in read_aligned(store.objects, shard.objects, columns, _ROWS, hidden):
@@ -178,9 +178,9 @@ def _matching_rows(
                 named = {column.name: read[column.name] for column in condition.columns}
                 matches = selected_rows(condition.text, named, count)
             matches &= ~hidden_in(hidden, done, count)
-            if poison_rows:
+            if deadly_rows:
                 at = zip(*(read[column.name].to_pylist() for column in _PLACE), strict=True)
-                out = np.array([Position(*place) in poison_rows for place in at], np.bool_)
+                out = np.array([Position(*place) in deadly_rows for place in at], np.bool_)
                 excluded[LEFT_OUT] += int(np.count_nonzero(matches & out))
                 matches &= ~out
             which = np.flatnonzero(matches)

@@ -24,7 +24,7 @@ from winnow.pipelines.reading.chosen_text import text_of
 from winnow.pipelines.reading.conditions import selected_rows
 from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
 from winnow.pipelines.running.shard_rows import Part, read_parts
-from winnow.pipelines.running.worker import Heartbeats, settle
+from winnow.pipelines.running.worker import HeartbeatWriter, prepare_worker
 from winnow.pipelines.score.examples import LEFT_OUT, encoded_passes, too_large
 from winnow.pipelines.score.weights import load_weights
 from winnow.pipelines.store.generations import Store
@@ -133,7 +133,7 @@ def weight_tracer(context: TraceContext, task: Task) -> WeightTracer:
     return WeightTracer(task, scorers, reference, unscored)
 
 
-def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, beat: Heartbeats) -> None:
+def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, heartbeat: HeartbeatWriter) -> None:
     """Write and commit one shard of the layer."""
     trace = context.bound.entry.trace
     context = replace(context, inputs=context.inputs.in_store(context.store.objects))
@@ -150,7 +150,7 @@ def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, beat:
                 yield {trace: scored[0] if frames is None else of_frames(scored, counts, scores, frames)}
 
     read = read_parts(context.store, context.stage, task.read, context.bound.columns, texts)
-    write_layers(context.store, task, {trace: schema}, read, trace_parts, beat)
+    write_layers(context.store, task, {trace: schema}, read, trace_parts, heartbeat)
 
 
 def encode_part(
@@ -244,16 +244,16 @@ class TraceRows(beam.DoFn):
 
     def setup(self) -> None:
         """Prepare the process."""
-        settle()
+        prepare_worker()
 
     def process(self, element: bytes) -> Iterator[str]:
         """Score the shard's rows and commit the layer."""
         if self._tracer is None:
             self._tracer = make_tracer(self._context)
         task = RowLayerTask.from_json(element)
-        heart = Heartbeats(self._context.store.objects, task.commit)
+        heartbeat = HeartbeatWriter(self._context.store.objects, task.commit)
         try:
-            trace_shard(self._context, self._tracer, task, heart)
+            trace_shard(self._context, self._tracer, task, heartbeat)
         finally:
-            heart.stop()
+            heartbeat.stop()
         yield task.shard

@@ -16,13 +16,13 @@ from winnow.pipelines.media.score_inputs import Inputs
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.score.examples import HELD_OUT_SHARE, ScoredShard, collect_examples
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.concurrency import delete_objects
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import Hiding, load_hiding
 from winnow.pipelines.store.integrity.content import read_content
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
 from winnow.pipelines.store.integrity.sealed import find_record, put_record, put_record_if_absent
 from winnow.pipelines.store.state import StoreState
-from winnow.pipelines.store.together import delete_all
 from winnow.schemas.environment.fingerprint import current_fingerprint
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.identity import Json, content_name, fingerprint_of
@@ -294,7 +294,7 @@ def _train(
         checkpoints, wanted, f"score.{entry.name}: training the {what} on {collected.count:,} samples"
     )
     done = _put(context.store, entry.name, key, [one.weights for one in chosen], collected.count)
-    delete_all(context.store.objects, [info.path for info in context.store.objects.list(scratch)])
+    delete_objects(context.store.objects, [info.path for info in context.store.objects.list(scratch)])
     return done
 
 

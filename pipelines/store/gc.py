@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.concurrency import delete_objects
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.generations import Store, as_read
 from winnow.pipelines.store.hash_set import HashSet
@@ -18,7 +19,6 @@ from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.integrity.damage import DamagedError, of_a_generation
 from winnow.pipelines.store.integrity.sealed import find_record, unsealed
 from winnow.pipelines.store.publishing import publish_without_former
-from winnow.pipelines.store.together import delete_all
 from winnow.schemas.records import Basis, StoredWeights, WeightKeys
 from winnow.schemas.rows.scores import SCORES, TRACES
 from winnow.schemas.typed_json import read_value
@@ -75,9 +75,9 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
     if not dry_run:
         records = [info for info in plans if layout.is_plan_record(info.path)]
         draws = [info for info in plans if not layout.is_plan_record(info.path)]
-        delete_all(store.objects, old)
+        delete_objects(store.objects, old)
         for found in (commits, sets, records, (*draws, *objects, *advisory)):
-            delete_all(store.objects, (info.path for info in found))
+            delete_objects(store.objects, (info.path for info in found))
         unfinished = store.objects.clear_unfinished()
     return Collected(
         generations=len(old),

@@ -17,11 +17,12 @@ from winnow.pipelines.store.commits import (
     load_layer_sets,
     load_task_commits,
 )
+from winnow.pipelines.store.concurrency import delete_objects
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.integrity.sealed import put_record_if_absent
-from winnow.pipelines.store.leases.command_lease import kept_by_command
+from winnow.pipelines.store.leases.command_lease import cached_by_command
 from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
 from winnow.pipelines.store.manifests.tables import (
     read_manifest,
@@ -31,7 +32,6 @@ from winnow.pipelines.store.manifests.tables import (
     sample_rows,
 )
 from winnow.pipelines.store.manifests.tasks import TaskCommits
-from winnow.pipelines.store.together import delete_all
 from winnow.schemas.records import GenerationRecord, LayersCommit, LayerSet, TaskCommit
 
 _NOTHING = ManifestRows.of(())
@@ -88,7 +88,7 @@ class Held:
 
         A command that holds the lease gets the same one each time: nobody else publishes meanwhile.
         """
-        return kept_by_command(store.objects, cls, lambda: cls(store.objects, store.latest_record()))
+        return cached_by_command(store.objects, cls, lambda: cls(store.objects, store.latest_record()))
 
     def keys(self, layer: str) -> Collection[str]:
         """The keys of a layer."""
@@ -211,7 +211,7 @@ class Held:
                 self._newer[one].withdraw(shards)
         for name, shards in by_set.items():
             withdrawn = committed_names(self.objects, layout.layer_commits(name)) & shards
-            delete_all(self.objects, sorted(paths[shard] for shard in withdrawn))
+            delete_objects(self.objects, sorted(paths[shard] for shard in withdrawn))
             self._read.pop(name, None)
         self._forget_objects({layer for layers in missing.values() for layer in layers})
         return paths

@@ -14,9 +14,9 @@ from typing import NoReturn
 from winnow.pipelines.processes.address_space import (
     OUT_OF_MEMORY,
     lacks_memory,
+    prepare_for_memory_limit,
     require_address_space,
     share_one_heap,
-    under_a_limit,
 )
 from winnow.pipelines.processes.run_folder import temporary_files_of_a_command
 from winnow.runners.commands.command import Command, commands_by_group, find_command, is_command
@@ -67,7 +67,7 @@ def escape_unencodable(*streams: object) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the process's exit status."""
-    under_a_limit()
+    prepare_for_memory_limit()
     share_one_heap()
     given = list(sys.argv[1:] if arguments is None else arguments)
     own, beam = _split(given)

@@ -28,7 +28,7 @@ from winnow.pipelines.score.weights import (
     record_use,
 )
 from winnow.pipelines.store.generations import Store, open_store
-from winnow.pipelines.store.leases.command_lease import sharing, writing
+from winnow.pipelines.store.leases.command_lease import slice_lease, writing_lease
 from winnow.pipelines.store.leases.lease import Share
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
@@ -81,7 +81,7 @@ def score(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     prepared = prepare(recipe)
     run = StageRun(console, engine, prepared.store)
     run.warm()
-    with writing(prepared.store.objects):
+    with writing_lease(prepared.store.objects):
         state = _ready_state(prepared)
         for bound in prepared.scores:
             _trace(run, recipe, state, bound)
@@ -115,7 +115,7 @@ def train_reference(recipe: BoundRecipe, name: str | None, console: Console) -> 
     bound = _named(prepared.scores, name)
     if bound.kind.measures:
         raise ScoreError(f"score.{bound.entry.name}: {bound.kind.name} measures without weights; nothing is trained")
-    with writing(prepared.store.objects):
+    with writing_lease(prepared.store.objects):
         state = _ready_state(prepared)
         layer = _ready_layer(prepared.store, recipe, state, bound)
         context = _weights_context(prepared.store, recipe, state, bound, console)
@@ -258,4 +258,4 @@ def _weights_lock(run: StageRun, bound: BoundScore, keys: WeightKeys) -> Abstrac
     unfinished = any(find_weights(run.store, name, key, count) is None for key, count in counts.items())
     if not run.part or not unfinished:
         return nullcontext()
-    return sharing(lambda: Share(run.store.objects, f"weights.{name}"))
+    return slice_lease(lambda: Share(run.store.objects, f"weights.{name}"))

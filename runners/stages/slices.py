@@ -19,7 +19,7 @@ from winnow.pipelines.ingest.planning.stage import frozen_plans
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, create_or_open, open_store
 from winnow.pipelines.store.held import Held
-from winnow.pipelines.store.leases.command_lease import sharing
+from winnow.pipelines.store.leases.command_lease import slice_lease
 from winnow.pipelines.store.leases.lease import Share
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.manifests.rows import ManifestRows
@@ -59,7 +59,7 @@ class Slice:
 
     def share(self, store: Store, stage: str) -> AbstractContextManager[None]:
         """The lease for this slice of a stage."""
-        return sharing(lambda: Share(store.objects, f"{stage}.{self.name}"))
+        return slice_lease(lambda: Share(store.objects, f"{stage}.{self.name}"))
 
 
 def parse_slice(text: str) -> Slice:

@@ -26,12 +26,12 @@ from winnow.pipelines.ingest.planning.stage import (
     SourcePlan,
     check_columns,
     freeze_plans,
-    mend_splits,
     pending_extractions,
     pending_tasks,
     plan_sources,
+    replan_misfit_splits,
     require_samples,
-    settle_changes,
+    resolve_changes,
 )
 from winnow.pipelines.ingest.reread import ExtractionTask
 from winnow.pipelines.ingest.transforms import RunExtraction, RunIngest, ingest_element
@@ -43,11 +43,11 @@ from winnow.pipelines.running.row_layers import load_layers, pending_shards
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, create_or_open, open_store
 from winnow.pipelines.store.held import Held
-from winnow.pipelines.store.leases.command_lease import one_command, writing
+from winnow.pipelines.store.leases.command_lease import one_command, writing_lease
 from winnow.pipelines.store.location import open_location
+from winnow.pipelines.store.lost_manifests import rewrite_lost_manifests
 from winnow.pipelines.store.manifests.rows import ManifestRows
 from winnow.pipelines.store.manifests.tasks import TaskCommits
-from winnow.pipelines.store.mending import mend_manifests
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.budgets import refuse_impossible_budgets
@@ -76,9 +76,9 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
     context = recipe.ingest(store)
     patterns = {source.name: source.files for source in recipe.config.sources}
     run = StageRun(console, engine, store)
-    with writing(store.objects):
+    with writing_lease(store.objects):
         finish_purge(store)
-        mend_manifests(store)
+        rewrite_lost_manifests(store)
         held = Held.of(store)
         plans = plan_sources(context, patterns)
         if store.latest_record() is None:  # else what it holds is known better
@@ -87,12 +87,12 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
             refuse_undecidable(recipe, context, plans)
             for note in lacking_media(recipe, context, plans):
                 console.print(f"note    {note}", markup=False, soft_wrap=True)
-        plans = [settle_changes(context, held, plan, replace_files=replace) for plan in plans]
+        plans = [resolve_changes(context, held, plan, replace_files=replace) for plan in plans]
         for note in check_columns(context, plans):
             console.print(f"note    {note}", markup=False, soft_wrap=True)
         freeze_plans(context, plans)
         ran = read_tasks(run, context, held, plans)
-        while mended := {plan.name: better for plan in plans if (better := mend_splits(context, held, plan))}:
+        while mended := {plan.name: better for plan in plans if (better := replan_misfit_splits(context, held, plan))}:
             plans = [mended.get(plan.name, plan) for plan in plans]
             for name in sorted(mended):
                 console.print(f"source {name}: a file cannot be read in parts; reading it whole")
@@ -125,7 +125,7 @@ def dedupe(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     check_operators(wanted)
     store = open_store(open_location(recipe.store_address))
     run = StageRun(console, engine, store)
-    with writing(store.objects):
+    with writing_lease(store.objects):
         finish_purge(store)
         state = current_state(recipe, store)
         load_layers(state, operators)
@@ -149,7 +149,7 @@ def ready_operators(recipe: BoundRecipe, console: Console) -> tuple[BoundOperato
 def _annotate(recipe: BoundRecipe, operators: Sequence[BoundOperator], engine: Engine, console: Console) -> Outcome:
     store = open_store(open_location(recipe.store_address))
     run = StageRun(console, engine, store)
-    with writing(store.objects):
+    with writing_lease(store.objects):
         finish_purge(store)
         state = current_state(recipe, store)
         measure(run, recipe, state, operators)

@@ -16,7 +16,7 @@ from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
 from winnow.filters.video.decode.wanted import Clip, Signal
-from winnow.pipelines.decoding.child_process import STRIKES, ChildProcess, DiedError, Spares
+from winnow.pipelines.decoding.child_process import STRIKES, ChildProcess, DiedError, IdleProcesses
 from winnow.pipelines.decoding.isolation import CRASHED
 from winnow.pipelines.decoding.videos import messages, watching_process
 from winnow.pipelines.decoding.videos.messages import HEAD, LENGTH, MOST_BYTES, VideoTask
@@ -75,7 +75,7 @@ def cut_isolated(
 def _attempted(limits: VideoLimits, attempt: "Callable[[_VideoProcess], _Found]") -> "_Found":
     """The result of an attempt, repeated if it kills its process."""
     for strike in range(STRIKES):
-        process = _lent(limits)
+        process = _idle_process(limits)
         try:
             found = attempt(process)
         except DiedError as error:
@@ -106,8 +106,8 @@ class _VideoProcess:
         self._process = ChildProcess(watching_process.__name__, words, (), "watches videos")
 
     @property
-    def is_mine(self) -> bool:
-        return self._process.is_mine
+    def belongs_here(self) -> bool:
+        return self._process.belongs_here
 
     def close(self) -> None:
         self._process.stop()
@@ -150,9 +150,9 @@ class _VideoProcess:
             yield what, first, content
 
 
-_spares: Spares[_VideoProcess] = Spares()
+_spares: IdleProcesses[_VideoProcess] = IdleProcesses()
 
 
-def _lent(limits: VideoLimits) -> _VideoProcess:
+def _idle_process(limits: VideoLimits) -> _VideoProcess:
     """An idle process."""
     return _spares.take(lambda one: one.limits == limits) or _VideoProcess(limits)

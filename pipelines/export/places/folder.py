@@ -59,7 +59,7 @@ from winnow.schemas.identity import Json, canonical_json
 class ScratchDisk(LocalStore):
     """A store whose objects appear under their names complete, but not necessarily flushed to the disk."""
 
-    def _settle(self, stream: BinaryIO) -> None:
+    def _sync(self, stream: BinaryIO) -> None:
         """Does not wait for the disk."""
 
 

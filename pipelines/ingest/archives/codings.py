@@ -15,7 +15,7 @@ from isal import isal_zlib
 from winnow.pipelines.ingest.archives.chunks import BrokenOffError, NotCodedError
 from winnow.pipelines.ingest.archives.members import INFLATE_ERROR
 
-__all__ = ["undone"]
+__all__ = ["decoded_content"]
 
 _INPUT_STEP: Final = 64 << 10
 _OUTPUT_STEP: Final = 1 << 20
@@ -28,7 +28,7 @@ _GZIP_BITS, _ZLIB_BITS, _RAW_BITS = 31, 15, -15
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
 
-def undone(coding: str, stored: Iterable[bytes]) -> Iterator[bytes]:
+def decoded_content(coding: str, stored: Iterable[bytes]) -> Iterator[bytes]:
     """Yields the decoded content, forward; what was yielded before an error is its beginning. `coding` is in lower
     case.
 

@@ -14,7 +14,7 @@ from typing import IO, BinaryIO, Final, cast
 from winnow.filters.image.decode.containers import Bytes
 from winnow.pipelines.decoding.file_bytes import FileBytes
 from winnow.pipelines.ingest.archives.chunks import CHUNKED, BrokenOffError, NotCodedError, chunks
-from winnow.pipelines.ingest.archives.codings import undone
+from winnow.pipelines.ingest.archives.codings import decoded_content
 from winnow.pipelines.ingest.archives.flows import FileFlow, Flow
 from winnow.pipelines.ingest.archives.members import GzipMembers, Member, Members
 from winnow.pipelines.ingest.archives.zstd_members import ZstdMembers
@@ -127,7 +127,7 @@ def _decoded(flow: Flow, large: LargeBody, codings: Sequence[str]) -> Iterator[b
     """The body, forward, piece by piece; chunks count as the first of the codings."""
     pieces = _range(flow, large.start, large.start + large.length)
     for number, coding in enumerate(codings):
-        inner = _of_chunks(flow, large) if coding == CHUNKED else undone(coding, pieces)
+        inner = _of_chunks(flow, large) if coding == CHUNKED else decoded_content(coding, pieces)
         pieces = _believed(inner, number, large.cut)
     return pieces
 

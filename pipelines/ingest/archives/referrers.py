@@ -80,7 +80,7 @@ def take_page_info(record: Record, block: Block) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class TiedReader:
+class ReferrerReader:
     """Reads an archive; its captures include what records beside them say."""
 
     read: Reader
@@ -97,13 +97,13 @@ class TiedReader:
         if part.start > 0:
             for event in events(max(0, part.start - NEAR_BYTES), part.start):
                 _look_back(before, event)
-        held: _Held | None = None
+        held: _WaitingCapture | None = None
         for event in events(part.start, part.end):
             if held is not None and held.is_done(event):
                 yield from held.released()
                 held = None
             if isinstance(event, Record):
-                held = _Held(event, before)
+                held = _WaitingCapture(event, before)
             elif held is not None:
                 held.take(event)
             else:
@@ -128,7 +128,7 @@ class _Note:
     referral: Referral
 
 
-class _Held:
+class _WaitingCapture:
     """A capture that waits for the records behind it."""
 
     def __init__(self, record: Record, before: Iterable[_Note]) -> None:

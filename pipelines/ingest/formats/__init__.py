@@ -104,7 +104,7 @@ def refused_settings(source: SourceConfig) -> str:
 
 
 def container_reader(
-    format_name: str, path: str, columns: ColumnMapping, *, checked: bool = True, tied: bool = False
+    format_name: str, path: str, columns: ColumnMapping, *, checked: bool = True, with_referrers: bool = False
 ) -> Reader:
     """Creates the reader of a file (see `HowRead`), which quarantines what it cannot read for whatever reason."""
-    return GuardedReader(format_of(format_name, path).reader(HowRead(path, columns, checked, tied)))
+    return GuardedReader(format_of(format_name, path).reader(HowRead(path, columns, checked, with_referrers)))

@@ -53,7 +53,7 @@ class HowRead:
     path: str
     columns: ColumnMapping
     checked: bool  # a table of another schema is refused, instead of its rows being quarantined
-    tied: bool  # captures have what records beside them say, which single records have no need of
+    with_referrers: bool  # captures have what records beside them say, which single records have no need of
 
 
 @dataclass(frozen=True, slots=True)

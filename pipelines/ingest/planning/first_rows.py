@@ -16,8 +16,8 @@ from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.sampling import even_places
 from winnow.pipelines.ingest.records import Covered, Event, ReadLimits, Record, Unreadable
 from winnow.pipelines.ingest.sections import SAMPLE_LIMITS, section, until_enough
+from winnow.pipelines.store.concurrency import map_objects
 from winnow.pipelines.store.facade import ObjectInfo
-from winnow.pipelines.store.together import each
 from winnow.schemas.problems import one_line, shown
 from winnow.schemas.records import FilePart
 
@@ -59,7 +59,7 @@ def check_first_rows(source: IngestSource, files: Sequence[ObjectInfo], *, are_a
     wanted = [info for info in files if info.size]
     if len(wanted) > MOST_FILES:
         wanted = list(dict.fromkeys(info for info, _ in even_places(wanted, MOST_FILES)))
-    looked_at = each(source.objects, lambda info: _read(source, info), wanted)
+    looked_at = map_objects(source.objects, lambda info: _read(source, info), wanted)
     found = [one for one in looked_at if one is not None and one.count]
     if source.columns.key is not None and (wrong := _repeated_key(source, source.columns.key, found)):
         return [wrong]

@@ -22,8 +22,8 @@ from winnow.pipelines.ingest.records import Record
 from winnow.pipelines.ingest.rows import Row, row_of, text_bytes
 from winnow.pipelines.ingest.sections import SAMPLE_LIMITS, EnoughError, section, until_enough
 from winnow.pipelines.ingest.tables.lines import next_member
+from winnow.pipelines.store.concurrency import map_objects
 from winnow.pipelines.store.facade import ObjectInfo
-from winnow.pipelines.store.together import each
 from winnow.schemas.records import FilePart
 
 WINDOW_BYTES: Final = 1 << 20
@@ -81,7 +81,9 @@ def sample_densities(source: IngestSource, files: Sequence[ObjectInfo]) -> Densi
     total = sum(info.size for info in files)
     count = max(FEWEST_WINDOWS, min(MOST_WINDOWS, total // BYTES_PER_WINDOW)) if total else 0
     sampler = _Sampler(source)
-    windows = [one for one in each(source.objects, sampler.window_at, even_places(files, count)) if one is not None]
+    windows = [
+        one for one in map_objects(source.objects, sampler.window_at, even_places(files, count)) if one is not None
+    ]
     found = {}
     for kind in sorted({window.kind for window in windows}):
         mine = [window.density for window in windows if window.kind == kind]

@@ -17,7 +17,7 @@ from winnow.pipelines.ingest.clips import ALL_LISTED
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext
 from winnow.pipelines.ingest.planning.identities import duplicates_among
 from winnow.pipelines.ingest.planning.shapes import NewFiles, check_shapes, look_at_shapes, nowhere
-from winnow.pipelines.ingest.planning.task_sizes import Dealer
+from winnow.pipelines.ingest.planning.task_sizes import TaskSizer
 from winnow.pipelines.ingest.reread import ExtractionTask
 from winnow.pipelines.ingest.task import part_digest
 from winnow.pipelines.running.ledger.ingest_tasks import IngestTasks
@@ -60,7 +60,7 @@ def plan_sources(context: IngestContext, patterns: Patterns) -> list[SourcePlan]
             raise StoreError(f"{source.named}.root: {error}") from None
         key = source.key(context.limits)
         committed = committed_tasks(context.store.objects, key)
-        intake = plan_intake(context.store, listing, wanted, Dealer(source, context.store.record), committed)
+        intake = plan_intake(context.store, listing, wanted, TaskSizer(source, context.store.record), committed)
         plans.append(SourcePlan(name, listing, intake, key))
     return plans
 
@@ -112,7 +112,7 @@ def _first_detail(context: IngestContext, commits: Sequence[TaskCommit]) -> str:
     return "the quarantine says why"
 
 
-def settle_changes(context: IngestContext, held: Held, plan: SourcePlan, *, replace_files: bool) -> SourcePlan:
+def resolve_changes(context: IngestContext, held: Held, plan: SourcePlan, *, replace_files: bool) -> SourcePlan:
     """Handles files whose listing differs from the frozen one.
 
     A file that was touched or copied but holds the same bytes is the same file. A file without any commit
@@ -131,7 +131,7 @@ def settle_changes(context: IngestContext, held: Held, plan: SourcePlan, *, repl
     stale = truly if replace_files else [path for path in truly if path not in committed]
     if not stale:
         return plan
-    deal = Dealer(context.sources[plan.name], context.store.record)
+    deal = TaskSizer(context.sources[plan.name], context.store.record)
     renewed = replace_changed(context.store, plan.intake, plan.listing, deal, stale)
     return replace(plan, intake=renewed)
 
@@ -159,7 +159,7 @@ def frozen_plans(context: IngestContext, held: Held, patterns: Patterns, *, repl
     """
     while True:
         proposed = plan_sources(context, patterns)
-        plans = [settle_changes(context, held, plan, replace_files=replace_files) for plan in proposed]
+        plans = [resolve_changes(context, held, plan, replace_files=replace_files) for plan in proposed]
         check_columns(context, plans)
         if all(freeze(context.store, plan.name, plan.intake) for plan in plans):
             return plans
@@ -186,7 +186,7 @@ def pending_tasks(context: IngestContext, held: Held, plan: SourcePlan) -> Inges
     return tasks.where(name in lost or name not in known for name in tasks.names).largest_first()
 
 
-def mend_splits(context: IngestContext, held: Held, plan: SourcePlan) -> SourcePlan | None:
+def replan_misfit_splits(context: IngestContext, held: Held, plan: SourcePlan) -> SourcePlan | None:
     """Checks that the parts of every split file fit together; plans a file as a single part where they do not.
 
     Files with tasks in the latest generation were checked before it.
@@ -211,7 +211,7 @@ def mend_splits(context: IngestContext, held: Held, plan: SourcePlan) -> SourceP
     if not broken:
         return None
     whole = plan.whole.union(broken)
-    deal = Dealer(context.sources[plan.name], context.store.record, whole)
+    deal = TaskSizer(context.sources[plan.name], context.store.record, whole)
     mended = replace_changed(context.store, plan.intake, plan.listing, deal, broken)
     return replace(plan, intake=mended, whole=whole)
 

@@ -116,7 +116,7 @@ def pack(files: Sequence[SizedFile], rule: ByAmount | ByShards) -> list[tuple[Fi
 
 
 @dataclass(frozen=True)
-class Dealer:
+class TaskSizer:
     """Deals files of one source to tasks."""
 
     source: IngestSource

@@ -62,7 +62,7 @@ class _Lines:
         content = line.content.removeprefix(_BOM) if line.offset == 0 else line.content
         return content.decode("latin-1") + "\n"
 
-    def settle(self, keep: int | None = None) -> tuple[list[Line], Span]:
+    def end_row(self, keep: int | None = None) -> tuple[list[Line], Span]:
         """Ends a row with so many of the lines taken, and gives back the others; returns the row's lines and range."""
         keep = len(self.taken) if keep is None else keep
         lines, rest = self.taken[:keep], self.taken[keep:]
@@ -128,7 +128,7 @@ def _parsed(lines: _Lines, delimiter: str, limits: ReadLimits) -> Iterator[tuple
         except (_UnclosedError, csv.Error) as error:
             reader = csv.reader(lines, delimiter=delimiter)
             unclosed = isinstance(error, _UnclosedError)
-            (first, *_), span = lines.settle(1 if unclosed else None)
+            (first, *_), span = lines.end_row(1 if unclosed else None)
             if first.content is None:
                 detail = f"a line of {first.length} bytes, the limit is {limits.max_body_bytes} bytes"
                 yield Unreadable(span, "too_large", detail), span
@@ -138,7 +138,7 @@ def _parsed(lines: _Lines, delimiter: str, limits: ReadLimits) -> Iterator[tuple
             continue
         if fields is None:
             return
-        _, span = lines.settle()
+        _, span = lines.end_row()
         if len(fields) > MAX_VALUES:
             yield Unreadable(span, "too_large", f"a row of more than {MAX_VALUES} fields"), span
         else:

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from winnow.pipelines.running.linear_jobs import LinearJob, Sent, Stored, StoringJob
+from winnow.pipelines.running.linear_jobs import ExchangeStep, LinearJob, StoreStep, StoringJob
 from winnow.pipelines.score.deciding.batch_votes import BatchVotes
 from winnow.pipelines.score.deciding.decision import Decision
 from winnow.pipelines.score.deciding.measuring import fit_groups, histogram_partitions, send_histograms
@@ -14,7 +14,7 @@ from winnow.pipelines.score.deciding.writing import Writing
 
 def fit_job(decision: Decision) -> LinearJob:
     """Histograms of all scores, and what the rule makes of them."""
-    fits = Stored("Fits", histogram_partitions(decision), partial(fit_groups, decision))
+    fits = StoreStep("Fits", histogram_partitions(decision), partial(fit_groups, decision))
     send = partial(send_histograms, decision)
     return LinearJob(decision.steps, "Histograms", decision.places.groups, send, (), fits)
 
@@ -27,23 +27,23 @@ def top_job(one: TopPass) -> StoringJob:
 def place_job(placing: Placing) -> LinearJob:
     """The places of rows in the orders of their groups."""
     decision = placing.decision
-    ranges = Sent("Ranges", len(placing.orders) * placing.ranges, placing.sort)
-    places = Stored("Places", decision.shards.groups, placing.store)
+    ranges = ExchangeStep("Ranges", len(placing.orders) * placing.ranges, placing.sort)
+    places = StoreStep("Places", decision.shards.groups, placing.store)
     return LinearJob(decision.steps, "Rows", decision.shards.groups, placing.send, (ranges,), places)
 
 
 def batch_job(votes: BatchVotes) -> LinearJob:
     """The votes of rows in their batches."""
     decision = votes.decision
-    batches = Sent("Batches", votes.partitions, votes.vote)
-    stored = Stored("BatchVotes", decision.shards.groups, votes.store)
+    batches = ExchangeStep("Batches", votes.partitions, votes.vote)
+    stored = StoreStep("BatchVotes", decision.shards.groups, votes.store)
     return LinearJob(decision.steps, "BatchRows", decision.shards.groups, votes.send, (batches,), stored)
 
 
 def vote_job(voting: Voting) -> LinearJob:
     """Counts of all votes, and how they become keep probabilities."""
     decision = voting.decision
-    votes = Stored("Votes", voting.partitions, voting.fit)
+    votes = StoreStep("Votes", voting.partitions, voting.fit)
     return LinearJob(decision.steps, "Counts", decision.places.groups, voting.send, (), votes)
 
 

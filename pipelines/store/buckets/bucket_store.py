@@ -20,7 +20,7 @@ from typing import BinaryIO, ClassVar, Protocol, Self, TypeVar
 
 from winnow.pipelines.processes.run_folder import run_folder
 from winnow.pipelines.store.buckets.ranged import RangedReader, buffered
-from winnow.pipelines.store.buckets.trying import Trying
+from winnow.pipelines.store.buckets.retries import Retries
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.names import key_of_name, name_of_key
 from winnow.schemas.errors import StoreError
@@ -28,7 +28,7 @@ from winnow.schemas.errors import StoreError
 MOST_BYTES = 64 << 20
 
 
-class Remembered:
+class ObjectCache:
     """Cached objects by address; evicts the least recently used."""
 
     def __init__(self) -> None:
@@ -81,14 +81,14 @@ class Piece:
 
 
 class Bucket(Protocol):
-    """One bucket through a service's client. Each call may be repeated after a `PassingError`.
+    """One bucket through a service's client. Each call may be repeated after a `TransientError`.
 
     Keys are full names in the bucket. A missing object raises FileNotFoundError without a message; a failure that
     repeating would not fix raises a StoreError.
     """
 
-    trying: Trying
-    remembered: Remembered
+    retries: Retries
+    cache: ObjectCache
 
     @property
     def whole_bytes(self) -> int:
@@ -200,9 +200,9 @@ class BucketStore(ABC):
         return self._ask(path, lambda _: bucket.get(key, offset, stop, None)).content
 
     @property
-    def remembered(self) -> Remembered:
+    def cache(self) -> ObjectCache:
         """This process's cache of small objects."""
-        return self._bucket.remembered
+        return self._bucket.cache
 
     def read_version(self, path: str) -> tuple[bytes, str]:
         """Reads the whole object, with its version as in a listing."""
@@ -298,7 +298,7 @@ class BucketStore(ABC):
 
     def _ask(self, path: str, request: Callable[[int], T]) -> T:
         try:
-            return self._bucket.trying(request)
+            return self._bucket.retries(request)
         except FileNotFoundError:
             raise FileNotFoundError(f"{self.root}: no object {path!r}") from None
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote
 
-from winnow.pipelines.store.buckets.bucket_store import MARK, Bucket, BucketStore, Clients, Piece, Remembered
-from winnow.pipelines.store.buckets.gcs_session import endpoint, refused, said, session
-from winnow.pipelines.store.buckets.trying import PassingError, Trying, no_bucket
+from winnow.pipelines.store.buckets.bucket_store import MARK, Bucket, BucketStore, Clients, ObjectCache, Piece
+from winnow.pipelines.store.buckets.gcs_session import endpoint, refused, session, translated_error
+from winnow.pipelines.store.buckets.retries import Retries, TransientError, no_bucket_error
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.schemas.errors import StoreError
 
@@ -48,8 +48,8 @@ class GcsBucket:
     def __init__(self, name: str) -> None:
         self._name = name
         self._place = f"gs://{name}"
-        self.trying = Trying(self._place)
-        self.remembered = Remembered()
+        self.retries = Retries(self._place)
+        self.cache = ObjectCache()
         self._endpoint = endpoint()
         self._session = session(self._place)
         self._there = False
@@ -71,7 +71,7 @@ class GcsBucket:
         whole = answer.headers.get("Content-Range", "").rpartition("/")[2]
         promised = int(answer.headers.get("Content-Length", len(content)))
         if len(content) != promised:
-            raise PassingError(f"{len(content)} of {promised} bytes came", answered=True)
+            raise TransientError(f"{len(content)} of {promised} bytes came", answered=True)
         return Piece(content, int(whole or len(content)), answer.headers["X-Goog-Generation"])
 
     def describe(self, key: str) -> tuple[ObjectInfo, str | None]:
@@ -101,11 +101,11 @@ class GcsBucket:
         size = file.stat().st_size
         for _ in range(UPLOADS):
             with open(file, "rb") as stream, suppress(_UploadLostError):
-                address = self.trying(lambda _: self._begin(key))
+                address = self.retries(lambda _: self._begin(key))
                 sent = 0
                 while sent < size:
                     step = partial(self._continue, address, stream, sent, size)
-                    sent = self.trying(step)
+                    sent = self.retries(step)
                 return
         raise StoreError(f"{self._place}: the service dropped the upload of {key} {UPLOADS} times; run again")
 
@@ -171,7 +171,7 @@ class GcsBucket:
         if answer.status_code != 308:
             return self._finished(answer, size)
         if (arrived := _arrived(answer)) <= sent:
-            raise PassingError(f"{self._endpoint} took nothing of a part", answered=True)
+            raise TransientError(f"{self._endpoint} took nothing of a part", answered=True)
         return arrived
 
     def _finished(self, answer: "Response", size: int) -> int:
@@ -210,7 +210,7 @@ class GcsBucket:
                 allow_redirects=False,
             )
         except Exception as error:
-            if (known := said(error, self._place, self._endpoint)) is None:
+            if (known := translated_error(error, self._place, self._endpoint)) is None:
                 raise
             raise known from None
 
@@ -223,7 +223,7 @@ class GcsBucket:
                 whole = False
             self._there = not whole
         if whole:
-            return no_bucket(self._place, self._endpoint, "STORAGE_EMULATOR_HOST")
+            return no_bucket_error(self._place, self._endpoint, "STORAGE_EMULATOR_HOST")
         return FileNotFoundError(self._place)
 
     def _json(self, answer: "Response") -> dict[str, Any]:

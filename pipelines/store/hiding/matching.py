@@ -38,7 +38,7 @@ class Matcher:
         return wanted
 
     def rows(self, samples: pa.RecordBatch) -> NDArray[np.bool_]:
-        """Which rows of a batch of samples match, including rows that are already neutral."""
+        """Which rows of a batch of samples match, including rows that are already redacted."""
         meant = np.zeros(samples.num_rows, np.bool_)
         if self.selectors.id:
             found = pc.is_in(samples["id"], value_set=self._ids)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hiding.matching import Matcher, merged_rows
-from winnow.pipelines.store.hiding.neutral import is_neutral
+from winnow.pipelines.store.hiding.redaction import is_redacted
 from winnow.pipelines.store.integrity.content import read_content
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError, missing
 from winnow.pipelines.store.tables import put_table, read_batches, read_table
@@ -147,7 +147,7 @@ def scan_object(objects: ObjectStore, matcher: Matcher, samples: str, path: str)
     at = 0
     for batch in read_batches(objects, path, matcher.columns if path == samples else ["text"]):
         if path == samples:
-            marked = is_neutral(batch)
+            marked = is_redacted(batch)
             meant = matcher.rows(batch) & ~marked
         else:
             meant = matcher.texts(batch["text"])

@@ -72,7 +72,7 @@ def one_command(wait: Wait | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def writing(objects: ObjectStore) -> Iterator[None]:
+def writing_lease(objects: ObjectStore) -> Iterator[None]:
     """Holds the store's lease, at least for this block; HeldError if another process holds it longer than the command
     waits."""
     with one_command():
@@ -94,7 +94,7 @@ def require_held(objects: ObjectStore) -> None:
         require_lease(objects)
 
 
-def kept_by_command(objects: ObjectStore, kind: type[T], make: Callable[[], T]) -> T:
+def cached_by_command(objects: ObjectStore, kind: type[T], make: Callable[[], T]) -> T:
     """What a command knows of a store: made once while it holds the lease, else anew each time."""
     command = _running.get()
     place = _place(objects)
@@ -112,8 +112,8 @@ def _place(objects: ObjectStore) -> str:
 
 
 @contextmanager
-def sharing(share: Callable[[], Share]) -> Iterator[None]:
-    """Holds a slice of a stage for this block; waits like `writing`."""
+def slice_lease(share: Callable[[], Share]) -> Iterator[None]:
+    """Holds a slice of a stage for this block; waits like `writing_lease`."""
     command = _running.get()
     with _taken(share, command.wait if command is not None else None):
         yield

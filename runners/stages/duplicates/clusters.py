@@ -18,7 +18,7 @@ from winnow.pipelines.query.cluster_tasks import (
     KEPT,
     KeptClusters,
     cluster_tasks,
-    clusters_basis,
+    clusters_inputs,
     clusters_path,
     kept_clusters,
 )
@@ -26,8 +26,8 @@ from winnow.pipelines.query.duplicates import Browser
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.reading.items import item_of_id
-from winnow.pipelines.store.basis import find_kept, keep
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.kept_facts import find_facts, put_facts
 from winnow.pipelines.store.tables import read_rows
 from winnow.runners.facts.duplicates import kinds, largest, remarks
 from winnow.runners.facts.examples import DuplicatesFound, ExamplePicture
@@ -120,15 +120,15 @@ def overview(
 ) -> Overview:
     """All clusters of a kind, with the largest of them: as kept in the store, else counted and kept."""
     objects = browser.store.objects
-    basis = clusters_basis(browser, kind)
+    basis = clusters_inputs(browser, kind)
     path = clusters_path(basis, kind)
-    kept = find_kept(objects, KeptClusters, path) if most <= KEPT else None
+    kept = find_facts(objects, KeptClusters, path) if most <= KEPT else None
     if kept is None:
         jobs = command_jobs(browser.store, "clusters", engine, console)
         with jobs.folder("clusters") as steps:
             kept = kept_clusters(basis, cluster_tasks(browser, kind, max(most, KEPT), steps), jobs)
         if most <= KEPT:
-            keep(objects, path, kept)
+            put_facts(objects, path, kept)
     return kept.overview(browser, kind, most)
 
 

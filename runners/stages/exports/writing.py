@@ -34,7 +34,7 @@ from winnow.pipelines.mix.draws import Draw
 from winnow.pipelines.reading.chosen_captions import SAMPLE_CAPTIONS
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.reading.text_edits import BoundEdit, with_keys
-from winnow.pipelines.running.step_beats import steps_done
+from winnow.pipelines.running.step_progress import steps_done
 from winnow.pipelines.store.leases.command_lease import require_held
 from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.stages.running.stage_run import StageRun

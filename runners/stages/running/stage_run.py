@@ -11,7 +11,7 @@ import apache_beam as beam
 from rich.console import Console
 
 from winnow.pipelines.processes.run_folder import temporary_folder
-from winnow.pipelines.running.ledger.strikes import STRIKES, Mark, put_strikes, read_marks
+from winnow.pipelines.running.ledger.worker_deaths import STRIKES, Mark, read_marks, record_deaths
 from winnow.pipelines.running.run_tasks import RunTasks
 from winnow.pipelines.running.tasks import put_task_list
 from winnow.pipelines.store import layout
@@ -110,7 +110,7 @@ class StageRun:
                     return clock.ran(awaited)
                 except WorkerLostError as error:
                     found = read_marks(marks)
-                    condemned = put_strikes(objects, found)
+                    condemned = record_deaths(objects, found)
                     for mark in condemned:
                         place = mark.position
                         self.console.print(

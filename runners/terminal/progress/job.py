@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from rich.console import Console
 
-from winnow.pipelines.running.step_beats import steps_done
-from winnow.pipelines.running.worker import beat_seconds
+from winnow.pipelines.running.step_progress import steps_done
+from winnow.pipelines.running.worker import heartbeat_seconds
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.runners.terminal.progress.status import Status
 from winnow.runners.terminal.progress.status_line import StatusLine
@@ -30,7 +30,7 @@ class JobProgress:
 
     def shown(self, console: Console) -> StatusLine:
         """The status line, shown while the job runs."""
-        return StatusLine(console, self.status({}), self._poll, beat_seconds(self._objects))
+        return StatusLine(console, self.status({}), self._poll, heartbeat_seconds(self._objects))
 
     def status(self, done: Mapping[str, int]) -> Status:
         """The current step, the last one begun; steps differ in length, so no share of the whole is known."""

@@ -13,12 +13,12 @@ from typing import Self
 import orjson
 from rich.console import Console
 
-from winnow.pipelines.running.worker import beat_seconds
+from winnow.pipelines.running.worker import heartbeat_seconds
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import parse_commit
+from winnow.pipelines.store.concurrency import map_objects
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.manifests.rows import ManifestRow
-from winnow.pipelines.store.together import each
 from winnow.runners.terminal.progress.status import Status
 from winnow.runners.terminal.progress.status_line import StatusLine
 from winnow.schemas.counts import count_of
@@ -76,7 +76,7 @@ class StageProgress:
         self._total_rows = sum(one.rows for one in inputs.values())
         self._tally = Tally()
         self._started = time.monotonic()
-        self._watched = StatusLine(console, self._status(Tally(), ()), self._poll, beat_seconds(objects))
+        self._watched = StatusLine(console, self._status(Tally(), ()), self._poll, heartbeat_seconds(objects))
 
     def __enter__(self) -> Self:
         self._watched.__enter__()
@@ -99,7 +99,7 @@ class StageProgress:
     def _collect(self) -> None:
         for prefix in self._prefixes:
             fresh = [info.path for info in self._objects.list(prefix) if info.path in self._awaited]
-            read = each(self._objects, self._objects.read, fresh)
+            read = map_objects(self._objects, self._objects.read, fresh)
             for path, raw in zip(fresh, read, strict=True):
                 commit = parse_commit(self._objects, path, raw)
                 self._note(commit)
@@ -125,11 +125,11 @@ class StageProgress:
                 if name is None:
                     continue
                 try:
-                    beat = orjson.loads(self._objects.read(info.path))
+                    heartbeat = orjson.loads(self._objects.read(info.path))
                 except (FileNotFoundError, orjson.JSONDecodeError):
                     continue
-                running.rows += int(beat["rows"])
-                running.bytes += int(beat["bytes"])
+                running.rows += int(heartbeat["rows"])
+                running.bytes += int(heartbeat["bytes"])
                 if name in self._inputs:
                     sources.add(self._inputs[name].source)
         return running, tuple(sorted(sources))

@@ -12,7 +12,7 @@ from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.integrity.sealed import put_record_if_absent, read_record
 from winnow.pipelines.store.layers import WrittenLayer, commit_layers
-from winnow.pipelines.store.leases.command_lease import writing
+from winnow.pipelines.store.leases.command_lease import writing_lease
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.records import LayerPart, LayersCommit, ObjectRecord, ShardRecord, StoreRecord, TaskCommit
 from winnow.schemas.statistics import ShardStatistics, StatisticsSpec
@@ -155,9 +155,9 @@ def test_texts_of_an_ingest_task_are_in_its_commit(store: Store) -> None:
 
 def test_a_command_that_holds_the_lease_learns_of_its_store_once(store: Store) -> None:
     assert Held.of(store) is not Held.of(store)
-    with writing(store.objects):
+    with writing_lease(store.objects):
         held = Held.of(store)
-        with writing(store.objects):
+        with writing_lease(store.objects):
             assert Held.of(store) is held
-    with writing(store.objects):
+    with writing_lease(store.objects):
         assert Held.of(store) is not held

@@ -17,7 +17,7 @@ from winnow.schemas.records import GenerationRecord, TaskCommit
 from winnow.schemas.rows.extraction import EXTRACTED
 
 
-def mend_manifests(store: Store) -> None:
+def rewrite_lost_manifests(store: Store) -> None:
     """Makes sure that every manifest of the latest generation exists. The caller holds the lease.
 
     MissingError if a manifest is lost together with some of its commits.

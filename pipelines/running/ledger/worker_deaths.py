@@ -89,7 +89,7 @@ def read_marks(folder: Path) -> list[Mark]:
     return found
 
 
-def put_strikes(objects: ObjectStore, marks: Iterable[Mark]) -> list[Mark]:
+def record_deaths(objects: ObjectStore, marks: Iterable[Mark]) -> list[Mark]:
     """Records each mark; returns those of records that are now excluded."""
     condemned = []
     for mark in marks:
@@ -104,12 +104,12 @@ def put_strikes(objects: ObjectStore, marks: Iterable[Mark]) -> list[Mark]:
     return condemned
 
 
-def is_struck(objects: ObjectStore, source: str, task: str) -> bool:
+def has_killed_worker(objects: ObjectStore, source: str, task: str) -> bool:
     """Whether a worker has died on this task before; it is then read one row at a time."""
     return any(True for _ in objects.list(f"{layout.STRIKES}{source}/{task}/"))
 
 
-def poisoned(objects: ObjectStore, source: str) -> frozenset[Position]:
+def excluded_positions(objects: ObjectStore, source: str) -> frozenset[Position]:
     """The excluded records of a source."""
     listed = objects.list(f"{layout.POISON}{source}/")
     return frozenset(read_record(objects, Position, info.path) for info in listed)

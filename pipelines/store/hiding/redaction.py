@@ -1,8 +1,8 @@
-"""The neutral form of a forgotten row, which keeps its position but none of its content.
+"""The redacted form of a forgotten row, which keeps its position but none of its content.
 
 A sample keeps its id and its source range, so that layers stay aligned, ids stay the same and ranges still
 tile their file; its modality marks it as forgotten. In every other layer its status says so and all else is null.
-There is no other neutral form, however a row came to be forgotten, so equal tombstones make equal stores.
+There is no other redacted form, however a row came to be forgotten, so equal tombstones make equal stores.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,17 +22,19 @@ STATED = {layout.SAMPLES: {"modality": FORGOTTEN, "metadata": "{}"}}
 MEASURED = {"status": FORGOTTEN}
 
 
-def neutral_stream(layer: str, batches: Iterable[pa.RecordBatch], rows: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+def redacted_batches(
+    layer: str, batches: Iterable[pa.RecordBatch], rows: NDArray[np.int64]
+) -> Iterator[pa.RecordBatch]:
     """The batches of an object from its first row on, possibly only some columns, with the given sorted rows made
-    neutral."""
+    redacted."""
     at = 0
     for batch in batches:
-        yield neutral(layer, batch, hidden_in(rows, at, batch.num_rows))
+        yield redacted(layer, batch, hidden_in(rows, at, batch.num_rows))
         at += batch.num_rows
 
 
-def neutral(layer: str, batch: pa.RecordBatch, which: NDArray[np.bool_]) -> pa.RecordBatch:
-    """The batch with these rows made neutral."""
+def redacted(layer: str, batch: pa.RecordBatch, which: NDArray[np.bool_]) -> pa.RecordBatch:
+    """The batch with these rows made redacted."""
     if not which.any():
         return batch
     samples = layer == layout.SAMPLES
@@ -81,7 +83,7 @@ def _empty(kind: pa.DataType) -> object:
     return 0
 
 
-def is_neutral(batch: pa.RecordBatch) -> NDArray[np.bool_]:
-    """Which rows of a batch of samples are neutral; needs their modality."""
+def is_redacted(batch: pa.RecordBatch) -> NDArray[np.bool_]:
+    """Which rows of a batch of samples are redacted; needs their modality."""
     marked: NDArray[np.bool_] = pc.equal(batch["modality"], FORGOTTEN).to_numpy(zero_copy_only=False)
     return marked

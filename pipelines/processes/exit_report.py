@@ -14,7 +14,7 @@ class ExitedError(Exception):
 
 
 @contextmanager
-def last_words() -> Iterator[Callable[[str], None]]:
+def report_on_exit() -> Iterator[Callable[[str], None]]:
     """Yields a function to call with a line before each try: if the process ends, its last line is printed.
 
     `os._exit` raises ExitedError within, so that it is an error like any other.

@@ -17,7 +17,7 @@ from winnow.schemas.records import Basis, Generation
 T = TypeVar("T")
 
 
-def basis_of(store: Store, generation: Generation, layers: Iterable[str]) -> Basis:
+def fact_inputs(store: Store, generation: Generation, layers: Iterable[str]) -> Basis:
     """The rows of a generation in these layers."""
     listed = sorted(set(layers))
     held = store.generation_record(generation.number).layers
@@ -29,14 +29,14 @@ def basis_of(store: Store, generation: Generation, layers: Iterable[str]) -> Bas
     return Basis(reads, sources, tuple(sorted(load_hiding(store.objects).tombstones)))
 
 
-def find_kept(objects: ObjectStore, kind: type[T], path: str) -> T | None:
+def find_facts(objects: ObjectStore, kind: type[T], path: str) -> T | None:
     """A record, if it exists and is intact."""
     with suppress(StoreError):  # damaged, which the audit reports: it is replaced
         return find_record(objects, kind, path)
     return None
 
 
-def keep(objects: ObjectStore, path: str, record: Any) -> None:  # Any: dataclass instances have no common type
+def put_facts(objects: ObjectStore, path: str, record: Any) -> None:  # Any: dataclass instances have no common type
     """Store a record whose content follows from its path."""
     with suppress(OSError, StoreError):  # the store may be one that this user can only read
         put_record(objects, path, record)
