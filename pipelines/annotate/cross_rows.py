@@ -113,7 +113,7 @@ class CrossRowJob:
     def _send(self, group: int) -> Iterator[AddressedBlock]:
         for shard in self.shards.in_group(group):
             lines = self._lines(shard)
-            addressed = ((one, partition_of_key(one["key"], self.partitions)) for one in lines)
+            addressed = ((line, partition_of_key(line["key"], self.partitions)) for line in lines)
             yield from addressed_blocks(f"shard-{shard}", addressed, self.partitions)
 
     def _lines(self, shard: int) -> Iterator[pa.RecordBatch]:
@@ -174,7 +174,9 @@ class CrossRowJob:
         answers = answers.sort_by([("key", "ascending"), ("id", "ascending")])
         for shard in self.shards.in_group(group):
             asked = self._asked_keys(shard)
-            found = [single_array(one) for one in answers.filter(pc.is_in(answers["key"], value_set=asked)).columns]
+            found = [
+                single_array(column) for column in answers.filter(pc.is_in(answers["key"], value_set=asked)).columns
+            ]
             if len(found[0]):
                 batch = pa.RecordBatch.from_arrays(found, schema=self._answer_schema)
                 put_part(self.steps.objects, self.steps.scratch, "answers", shard, batch)

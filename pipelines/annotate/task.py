@@ -106,7 +106,7 @@ def _watched_together(pending: Sequence[BoundOperator], found: Mapping[str, obje
     """The operators that can watch videos now: those whose conditions read no layer that is still to be computed."""
     left = {bound.layer for bound in pending} - found.keys()
     videos = (one for one in pending if isinstance(one.operator, VideoOperator))
-    return [one for one in videos if one.layer in left and left.isdisjoint(one.reads)]
+    return [video for video in videos if video.layer in left and left.isdisjoint(video.reads)]
 
 
 def _excluded(bound: BoundOperator, rows: BatchRows, part: Part) -> Excluded:

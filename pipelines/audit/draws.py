@@ -174,19 +174,19 @@ def _kind(plan: MixturePlan) -> str:
     return f"draws-{plan.request}"
 
 
-def _read(store: Store, plan: MixturePlan, one: DrawnObject, row: ManifestRow | None, *, again: bool) -> Drawn:
+def _read(store: Store, plan: MixturePlan, drawn_object: DrawnObject, row: ManifestRow | None, *, again: bool) -> Drawn:
     """Reads the draw of a shard; StoreError if its bytes, columns or ranges are wrong."""
-    if row is None or row.source != one.source:
-        raise StoreError(f"{one.source} has no shard {one.shard}")
+    if row is None or row.source != drawn_object.source:
+        raise StoreError(f"{drawn_object.source} has no shard {drawn_object.shard}")
     if again:
-        raise StoreError(f"shard {one.shard} is drawn from twice")
-    if one.object != layout.draw_object(plan.request, one.shard, name_content(one.object)):
+        raise StoreError(f"shard {drawn_object.shard} is drawn from twice")
+    if drawn_object.object != layout.draw_object(plan.request, drawn_object.shard, name_content(drawn_object.object)):
         raise StoreError("it is the draw of another plan or shard")
-    table = read_table(store.objects, one.object)
+    table = read_table(store.objects, drawn_object.object)
     if not table.schema.equals(DRAW) and not table.schema.equals(_BEFORE_ITEMS):
         raise StoreError("its columns are not those of a draw")
-    if table.num_rows != one.rows:
-        raise StoreError(f"{table.num_rows:,} rows, but the plan says {one.rows:,}")
+    if table.num_rows != drawn_object.rows:
+        raise StoreError(f"{table.num_rows:,} rows, but the plan says {drawn_object.rows:,}")
     samples = read_batches(store.objects, row.object, OF_SAMPLES if needs_media(plan.unit, table) else ["id"])
     held = [
         (batch["id"].cast(DRAW.field("id").type), batch["media"] if "media" in batch.schema.names else None)
@@ -194,7 +194,7 @@ def _read(store: Store, plan: MixturePlan, one: DrawnObject, row: ManifestRow | 
     ]
     ids = pa.chunked_array([id for id, _ in held], DRAW.field("id").type).combine_chunks()
     media = [lists for _, lists in held if lists is not None]
-    drawn = Drawn(one.shard, ids, table.combine_chunks(), pa.concat_arrays(media) if media else None)
+    drawn = Drawn(drawn_object.shard, ids, table.combine_chunks(), pa.concat_arrays(media) if media else None)
     if bool((drawn.rows >= len(ids)).any()):
         raise StoreError(f"it names row {int(drawn.rows.max()):,} of a shard of {len(ids):,}")
     strata = np.array([len(output.strata) for output in plan.outputs], np.int64)

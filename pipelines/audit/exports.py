@@ -131,8 +131,8 @@ class ExportsCheck:
         plans = {record.plan.name: record.plan for record in plan_records(self._store.objects, Findings())}
         paths = sorted(known | self._named)
         self._exports = [_Export(self._store, plans, path, registered=path in known) for path in paths]
-        for one in self._exports:
-            one.plan(tasks_at(one.path))
+        for export in self._exports:
+            export.plan(tasks_at(export.path))
 
     def conclude(self, stale: Mapping[str, int]) -> None:
         """Reports exports that are not what was written; `stale`: since-forgotten rows by plan."""

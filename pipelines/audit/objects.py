@@ -89,7 +89,7 @@ class ObjectsCheck:
     def plan(self, tasks: TaskFolder, generation: Generation, purged: Mapping[str, NDArray[np.int64]]) -> None:
         """Adds the tasks; one manifest is held at a time."""
         identified = generation.layers[layout.SAMPLES].keys
-        held = [one for entry in self._record.layers.values() for one in entry.keys.values()]
+        held = [key for entry in self._record.layers.values() for key in entry.keys.values()]
         total = sum(one.bytes + one.shards * OPENING_BYTES for one in held)
         check = partial(check_objects, self._store, id_partitions(generation))
         for layer in sorted(self._record.layers):

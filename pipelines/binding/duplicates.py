@@ -76,7 +76,7 @@ def duplicate_kinds(recipe: Recipe) -> tuple[str, ...]:
 def max_clusters(kinds: Iterable[AskedKind]) -> dict[str, int]:
     """The alarm threshold of each kind whose clusters can grow by chains: its largest accepted number of distinct
     members."""
-    return {one.kind.name: one.settings.max_cluster for one in kinds if one.kind.distinct is not None}
+    return {kind.kind.name: kind.settings.max_cluster for kind in kinds if kind.kind.distinct is not None}
 
 
 def compares_digests(recipe: Recipe) -> bool:
@@ -111,7 +111,7 @@ def spelt_out(recipe: Recipe) -> Recipe:
     config = recipe.dedupe
     if config is None:
         return recipe
-    place, asked = config.place, {one.kind.name: asdict(one.settings) for one in asked_kinds(recipe)}
+    place, asked = config.place, {of.kind.name: asdict(of.settings) for of in asked_kinds(recipe)}
     own = kinds_in_order({*own_names(), *asked})
     said = {kind.name: asked.get(kind.name) for kind in own if kind.name in asked or kind.null_unless_asked}
     return replace(recipe, dedupe=replace(config, kinds=located(said, place)))

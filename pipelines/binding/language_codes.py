@@ -80,4 +80,4 @@ def _usual_codes() -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def _scripts() -> frozenset[str]:
     usual = {one.script for one in table().languages.values() if one.script is not None}
-    return frozenset(usual | {one.script for one in script_ranges()} | _COMPOSED)
+    return frozenset(usual | {block.script for block in script_ranges()} | _COMPOSED)

@@ -77,7 +77,7 @@ class Choice:
         found = [Column(layout.SAMPLES, "id")]
         for kind in self.kinds:
             found += [Column(layer_of_kind(kind), leaf) for leaf in leaves_of(kind)]
-        found += [one.column for one in self.preferences if one.column is not None]
+        found += [preference.column for preference in self.preferences if preference.column is not None]
         found += [] if self.digest is None else [self.digest]
         return tuple(dict.fromkeys(found))
 

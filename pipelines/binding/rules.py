@@ -53,8 +53,8 @@ class RuleProgram:
     @property
     def duplicate_columns(self) -> tuple[str, ...]:
         """The columns that rules read and no layer has: whether a row's cluster is represented by another row."""
-        of_items = _names_read(one for one in self.rules if one.phase == "items") - set(self.duplicate_lists)
-        read = of_items | _names_read(one for one in self.rules if one.phase != "items")
+        of_items = _names_read(rule for rule in self.rules if rule.phase == "items") - set(self.duplicate_lists)
+        read = of_items | _names_read(rule for rule in self.rules if rule.phase != "items")
         return tuple(name for name in (self.choice.names if self.choice else ()) if name in read)
 
     @property
@@ -65,17 +65,17 @@ class RuleProgram:
     @property
     def judges_items(self) -> bool:
         """Whether there are rules of `items`."""
-        return any(one.phase == "items" for one in self.rules)
+        return any(rule.phase == "items" for rule in self.rules)
 
     @property
     def eligible(self) -> int:
         """The number of rules that decide on eligibility; they come first."""
-        return sum(one.phase == "eligible" for one in self.rules)
+        return sum(rule.phase == "eligible" for rule in self.rules)
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """The reason of each rule."""
-        return tuple(one.rule.reason for one in self.rules)
+        return tuple(rule.rule.reason for rule in self.rules)
 
     @property
     def all_reasons(self) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ class RuleProgram:
         It has the rules of `eligible`, and those of `items` that need no duplicates or scores.
         """
         columns = {column.name: column for column in self.columns}
-        early = tuple(one for one in self.rules if one.phase == "items" and not one.late)
+        early = tuple(rule for rule in self.rules if rule.phase == "items" and not rule.late)
         first = _program((*self.rules[: self.eligible], *early), columns, self.tables)
         return replace(
             first,
@@ -125,7 +125,7 @@ def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RulePr
         known |= dict.fromkeys((KEPT, DROPPED), ColumnInfo(nullable=False, type=pa.int64(), phase="keep"))
     problems = _add_table_columns(rules, tables, known)
     problems += _unknown_expected(recipe, rules)
-    unmeasured = [_unmeasured(one, known, recipe, tables) for one in rules]
+    unmeasured = [_unmeasured(rule, known, recipe, tables) for rule in rules]
     problems += dict.fromkeys(chain.from_iterable(unmeasured))  # a measure that a whole preset lacks is reported once
     named = [one for one, found in zip(rules, unmeasured, strict=True) if not found]
     columns_of_items = columns_of_media(known, of_media)
@@ -138,11 +138,11 @@ def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RulePr
     if problems:
         raise recipe_error(problems)
     late = {name for name, info in columns_of_items.items() if info.phase == "keep"}
-    rules = tuple(replace(one, late=not late.isdisjoint(columns_read(one.rule.drop))) for one in rules)
+    rules = tuple(replace(rule, late=not late.isdisjoint(columns_read(rule.rule.drop))) for rule in rules)
     wanted = _table_columns_read(rules)
     program = _program(rules, by_name, [tables.table(name, wanted[name]) for name in tables.names if name in wanted])
     if choice is not None:
-        read = _names_read(one for one in rules if one.phase == "items")
+        read = _names_read(rule for rule in rules if rule.phase == "items")
         by_item = tuple(
             kind for kind in choice.of_items if find_kind(kind).unit.of_media and f"{VIRTUAL}.{kind}" in read
         )
@@ -153,13 +153,13 @@ def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RulePr
         size=_size(by_name, known),
         choice=choice,
         loss_alarms=recipe.loss_alarms,
-        item_lists=frozenset(of_media) & _names_read(one for one in rules if one.phase == "items"),
+        item_lists=frozenset(of_media) & _names_read(rule for rule in rules if rule.phase == "items"),
         no_items_left=recipe.no_items_left,
     )
 
 
 def _names_read(rules: Iterable[ProgramRule]) -> frozenset[str]:
-    return frozenset(name for one in rules for name in columns_read(one.rule.drop))
+    return frozenset(name for rule in rules for name in columns_read(rule.rule.drop))
 
 
 def _bind_choice(recipe: Recipe, known: Mapping[str, ColumnInfo], columns: Mapping[str, Column]) -> Choice | None:
@@ -186,8 +186,8 @@ def _bind_choice(recipe: Recipe, known: Mapping[str, ColumnInfo], columns: Mappi
 def _program(
     rules: tuple[ProgramRule, ...], columns: Mapping[str, Column], tables: Iterable[ThresholdTable]
 ) -> RuleProgram:
-    names = dict.fromkeys(name for one in rules for name in columns_read(one.rule.drop))
-    if any(one.phase == "items" for one in rules):
+    names = dict.fromkeys(name for rule in rules for name in columns_read(rule.rule.drop))
+    if any(rule.phase == "items" for rule in rules):
         names[MEDIA.name] = None
     read = []
     for table in tables:
@@ -214,8 +214,8 @@ def _size(columns: Mapping[str, Column], known: Mapping[str, ColumnInfo]) -> Col
 def _table_columns_read(rules: Iterable[ProgramRule]) -> dict[str, list[str]]:
     """Return the columns of each threshold table that rules read."""
     found: dict[str, list[str]] = {}
-    for one in rules:
-        for name in _columns(one):
+    for rule in rules:
+        for name in _columns(rule):
             prefix, _, rest = name.partition(".")
             table, _, column = rest.partition(".")
             if prefix == PREFIX and column not in found.setdefault(table, []):
@@ -235,7 +235,9 @@ def _add_table_columns(
         info = known.get(key)
         if info is None or not is_text(info.type):
             what = "which no layer of this recipe has" if info is None else f"which is {info.type}, not text"
-            place = next(one.rule.place for one in rules if any(f"{PREFIX}.{name}." in read for read in _columns(one)))
+            place = next(
+                rule.rule.place for rule in rules if any(f"{PREFIX}.{name}." in read for read in _columns(rule))
+            )
             problems.append(Problem(place, f"thresholds.{name}", f"rows are looked up by {key}, {what}"))
         phase = "eligible" if info is None else info.phase
         for column in tables.columns(name):
@@ -244,22 +246,26 @@ def _add_table_columns(
 
 
 def _unmeasured(
-    one: ProgramRule, known: Mapping[str, ColumnInfo], recipe: Recipe, tables: ThresholdTables
+    program_rule: ProgramRule, known: Mapping[str, ColumnInfo], recipe: Recipe, tables: ThresholdTables
 ) -> list[Problem]:
     """Return problems with operators that the recipe does not run, and with tables that do not exist."""
     layers = {entry.layer for entry in recipe.annotate}
     complaints = []
-    for name in dict.fromkeys(".".join(name.split(".")[:2]) for name in _columns(one) if name not in known):
+    for name in dict.fromkeys(".".join(name.split(".")[:2]) for name in _columns(program_rule) if name not in known):
         prefix, _, table = name.partition(".")
         if prefix == PREFIX and table not in tables.names:
             complaints.append(f"no threshold table {shown(table)}{suggestion(table, tables.names)}")
         elif name in operator_names() and name not in layers:
-            entry = f"{name}: {{preset: {one.preset}}}" if one.preset else name
+            entry = f"{name}: {{preset: {program_rule.preset}}}" if program_rule.preset else name
             complaints.append(f"{name} is not measured; add `{entry}` to 'annotate'")
-        elif one.preset and name not in layers and not any(f"{column}.".startswith(f"{name}.") for column in known):
+        elif (
+            program_rule.preset
+            and name not in layers
+            and not any(f"{column}.".startswith(f"{name}.") for column in known)
+        ):
             complaints.append(f"no layer is called {shown(name)}{suggestion(name, layers)}; it is the preset's 'layer'")
-    where = one.path.partition(".rules.")[0] if one.preset else one.path
-    return [Problem(one.rule.place, where, complaint) for complaint in complaints]
+    where = program_rule.path.partition(".rules.")[0] if program_rule.preset else program_rule.path
+    return [Problem(program_rule.rule.place, where, complaint) for complaint in complaints]
 
 
 def _unknown_expected(recipe: Recipe, rules: Sequence[ProgramRule]) -> list[Problem]:
@@ -276,9 +282,9 @@ def _unknown_expected(recipe: Recipe, rules: Sequence[ProgramRule]) -> list[Prob
     ]
 
 
-def _columns(one: ProgramRule) -> tuple[str, ...]:
+def _columns(program_rule: ProgramRule) -> tuple[str, ...]:
     try:
-        return columns_read(one.rule.drop)
+        return columns_read(program_rule.rule.drop)
     except ConditionError:
         return ()  # reported where the rule is checked
 
@@ -287,7 +293,9 @@ def media_lists(recipe: Recipe, known: Mapping[str, ColumnInfo]) -> frozenset[st
     """Return the columns that are lists aligned with the media of their rows, those about duplicates among them."""
     if not recipe.items:
         return frozenset()
-    looking = [one for one in measurements(recipe) if not isinstance(one.operator, TextOperator)]
+    looking = [
+        measurement for measurement in measurements(recipe) if not isinstance(measurement.operator, TextOperator)
+    ]
     of_media = [asked.kind for asked in asked_kinds(recipe) if asked.kind.unit.of_media]
     layers = {*(one.entry.layer for one in looking), *(kind.layer for kind in of_media)}
     lists = {
@@ -313,12 +321,12 @@ def blind_to_media(
 ) -> list[Problem]:
     """Return a problem for each rule of `items` that is equal for all media of a row."""
     said = "reads nothing of a medium, so it treats all media of a row the same; write it under 'keep'"
-    return [Problem(one.rule.place, one.path, said) for one in rules if _is_blind(one, lists, known)]
+    return [Problem(rule.rule.place, rule.path, said) for rule in rules if _is_blind(rule, lists, known)]
 
 
-def _is_blind(one: ProgramRule, lists: frozenset[str], known: Mapping[str, ColumnInfo]) -> bool:
+def _is_blind(program_rule: ProgramRule, lists: frozenset[str], known: Mapping[str, ColumnInfo]) -> bool:
     try:
-        read = columns_read(one.rule.drop)
+        read = columns_read(program_rule.rule.drop)
     except ConditionError:
         return False  # reported where the rule is checked
     of_media = any(name in lists or name.startswith(f"{MEDIA.name}.") for name in read)

@@ -112,7 +112,10 @@ def make_graph(
         scratch,
         text_columns(text, layers),
         tuple(edits),
-        tuple(Destination(one.export.format, one.export.config, one.place.work, one.export.way) for one in exports),
+        tuple(
+            Destination(export.export.format, export.export.config, export.place.work, export.export.way)
+            for export in exports
+        ),
         draw.plan.seed,
         draw.plan.name,
         details,

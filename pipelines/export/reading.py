@@ -88,8 +88,8 @@ def mixed_rows(
         return
     _refuse_forgotten(export_run, shard, rows)
     changes = [PictureChanges.from_json(way.pictures) for way in details.cuttings]
-    blurred = any(one.blur_faces is not None for one in changes)
-    crashed = CrashedPictures(objects) if any(one.encodes for one in changes) else None
+    blurred = any(change.blur_faces is not None for change in changes)
+    crashed = CrashedPictures(objects) if any(change.encodes for change in changes) else None
     own = [Column(layout.SAMPLES, leaf) for leaf in ("id", *_OF_SAMPLES)]
     columns = dict.fromkeys(
         [*export_run.text, *export_run.captions, *edits.columns, *own, *([FACES] if blurred else [])]

@@ -41,7 +41,7 @@ class WriteShards:
         """Writes and commits."""
         details = self._export_run.details
         place = details.places[partition]
-        of_way = [one for one in self._export_run.destinations if one.way == place.way]
+        of_way = [destination for destination in self._export_run.destinations if destination.way == place.way]
         pending = [one for one in of_way if not one.work.is_committed(place.shard)]
         if pending:
             self._write(place, pending, batches)

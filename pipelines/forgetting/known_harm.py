@@ -162,8 +162,8 @@ def _compare(store: Store, harm: KnownHarm, media: MediaSources, commits: Sequen
     return Outcome(len(ids), sorted(matches.items()), sum(one.unread for one in found), len(commits))
 
 
-def _compared(objects: ObjectStore, one: HarmListFile) -> Compared:
-    return find_record(objects, Compared, layout.known_harm(one.identity)) or Compared(())
+def _compared(objects: ObjectStore, harm_list: HarmListFile) -> Compared:
+    return find_record(objects, Compared, layout.known_harm(harm_list.identity)) or Compared(())
 
 
 def _name(commit: TaskCommit) -> str:

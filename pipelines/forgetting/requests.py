@@ -113,9 +113,9 @@ def selectors_of(selections: Iterable[Selection]) -> Selectors:
     """Combines the selectors."""
     hashes: dict[SelectorKind, set[bytes]] = {kind: set() for kind in KINDS}
     gates: set[bytes] = set()
-    for one in selections:
-        hashes[one.kind] |= one.hashes
-        gates |= one.gates
+    for selection in selections:
+        hashes[selection.kind] |= selection.hashes
+        gates |= selection.gates
     return Selectors(
         frozenset(hashes["url"]),
         frozenset(hashes["domain"]),

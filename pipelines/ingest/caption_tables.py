@@ -77,7 +77,7 @@ class CaptionTables:
             folder = folder.rpartition("/")[0]
             for name, rows in self._tables(folder).items():
                 said = rows.get(path, [])
-                captions += [replace(one, origin=name) for row in said for one in _captions(row)]
+                captions += [replace(caption, origin=name) for row in said for caption in _captions(row)]
                 if said and said[0].metadata:
                     record.metadata.setdefault(name, said[0].metadata)
         record.captions = distinct(captions)

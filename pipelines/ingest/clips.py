@@ -130,7 +130,7 @@ class FilmStore:
         shots = [said[f"{self.config.shots}.{name}"] for name in _SHOTS]
         media = said["samples.media"]
         pauses_of = [said.get(f"{self.config.shots}.{name}") or [None] * len(media or ()) for name in _PAUSES]
-        lists = zip(media, *shots, *pauses_of, strict=True) if all(one is not None for one in shots) else ()
+        lists = zip(media, *shots, *pauses_of, strict=True) if all(shot is not None for shot in shots) else ()
         said_when = _spoken(said["samples.captions"], said["samples.metadata"])
         for item, (medium, begins, ends, begin_seconds, numerator, denominator, stills, moves) in enumerate(lists):
             if begins is None or ends is None or not numerator or not denominator:
@@ -181,13 +181,13 @@ def _spoken(
 
     def between(start: float, end: float) -> tuple[Caption, ...]:
         found = []
-        for one in captions:
-            of_lines = times.get(one["origin"])
+        for caption in captions:
+            of_lines = times.get(caption["origin"])
             text = None
             if isinstance(of_lines, list) and all(isinstance(time, int) for time in of_lines):
-                text = lines_between(one["text"], of_lines, start, end)
+                text = lines_between(caption["text"], of_lines, start, end)
             if text != "":  # nothing is said
-                found.append(Caption(one["text"] if text is None else text, one["origin"], one["language"]))
+                found.append(Caption(caption["text"] if text is None else text, caption["origin"], caption["language"]))
         return tuple(found)
 
     return between

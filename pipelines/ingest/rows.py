@@ -268,7 +268,7 @@ def _position(span: Span) -> str:
 
 
 def _captions(row: Row) -> list[dict[str, object]]:
-    return [{"text": one.text, "origin": one.origin, "language": one.language} for one in row.captions]
+    return [{"text": caption.text, "origin": caption.origin, "language": caption.language} for caption in row.captions]
 
 
 def _reference(record: Record, path: str, etag: str, mime: str, probe: Probe) -> dict[str, object]:

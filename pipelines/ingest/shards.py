@@ -111,7 +111,7 @@ class ShardWriter:
             for bound, writer in zip(self._context.extractors, self._layers, strict=True)
         ]
         statistics = put_statistics(self._context.store, shard, [samples, *layers])
-        parts = tuple(one.part for one in layers)
+        parts = tuple(layer.part for layer in layers)
         self.shards.append(ShardRecord(shard, samples.part.object, statistics, parts))
         self._samples = None
         self._layers = []

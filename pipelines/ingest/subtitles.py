@@ -99,7 +99,7 @@ def lines_between(text: str, times: Sequence[int], start: float, end: float) -> 
 def language_of_name(suffix: str) -> str | None:
     """The language that a name gives: `de` of `de.srt`, `pt-BR` of `pt-BR.forced.vtt`, none of `srt`."""
     pieces = suffix.split(".")[:-1]
-    found = [one for one in pieces if _LANGUAGE.fullmatch(one)]
+    found = [piece for piece in pieces if _LANGUAGE.fullmatch(piece)]
     return next((one for one in found if one.lower() not in _NOT_LANGUAGES), found[0] if found else None)
 
 

@@ -218,9 +218,9 @@ class Thumbnails:
                     found[place] = Thumbnail(NO_FRAMES, facts=facts)
                     continue
                 blurred = not self.unblurred and (place.row, place.item) in unsafe
-                pixels = [hidden_behind_blocks(one.pixels) if blurred else one.pixels for one in frames]
+                pixels = [hidden_behind_blocks(frame.pixels) if blurred else frame.pixels for frame in frames]
                 drawn = self._drawn(side_by_side(pixels), facts, blurred=False)
-                found[place] = replace(drawn, blurred=blurred, moments=tuple(one.seconds for one in frames))
+                found[place] = replace(drawn, blurred=blurred, moments=tuple(frame.seconds for frame in frames))
         return found
 
     def _shots(self, shard: str, place: ItemPlace) -> list[Part]:

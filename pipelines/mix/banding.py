@@ -100,7 +100,7 @@ def _band_names(count: int) -> tuple[str, ...]:
 def _repeat_bands(level: BandLevel, groups: int) -> Bands:
     if level.repeats is not None:
         # Below the first step a text is taken once.
-        steps = [(-math.inf, 1), *((one.at, one.repeats) for one in level.repeats)]
+        steps = [(-math.inf, 1), *((repeat.at, repeat.repeats) for repeat in level.repeats)]
     else:
         table: Rehydration = _TABLES[level.rehydrate or "fineweb2"]
         steps = [(float(size), repeats) for size, repeats in table.steps]

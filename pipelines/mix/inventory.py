@@ -124,12 +124,12 @@ class _InventoryTasks:
         """Run the tasks; yield the counts of each, in order. RecipeError if rules or stages' conditions cannot be
         decided for a row."""
         steps, shards = self.decisions.steps, self.decisions.shards
-        for one in over_groups(steps, jobs, "Candidates", shards, self.count, _Counted):
-            if one.undecided is not None:
-                raise one.undecided.error(self.decisions.pinned.program)
-            if one.refused is not None:
-                raise RecipeError(one.refused)
-            yield one
+        for counted in over_groups(steps, jobs, "Candidates", shards, self.count, _Counted):
+            if counted.undecided is not None:
+                raise counted.undecided.error(self.decisions.pinned.program)
+            if counted.refused is not None:
+                raise RecipeError(counted.refused)
+            yield counted
 
     def _put(self, number: int, found: ShardCandidates) -> None:
         arrays = {name: pa.array(values) for name, values in found.columns.items()}

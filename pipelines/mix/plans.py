@@ -79,7 +79,7 @@ def request_key(recipe: BoundRecipe, store: Store, generation: Generation, laws:
         "schema": SCHEMA,
         "texts": None if tokens is None else tokens.settings,  # includes a digest of each key of pseudonyms
         "recipe": resolved_yaml(expand_presets(_without_locations(recipe.config, laws.digests))),
-        "thresholds": [one.to_json() for one in recipe.rules.tables],  # the file may have changed
+        "thresholds": [table.to_json() for table in recipe.rules.tables],  # the file may have changed
         "tree": generation.tree_hash,
         "forgotten": sorted(load_hiding(store.objects).tombstones),
         "sample": str(sample),
@@ -221,7 +221,9 @@ def _without_locations(recipe: Recipe, laws: Mapping[str, str]) -> Recipe:
         store=replace(recipe.store, path="store"),
         sources=tuple(replace(source, root="root") for source in recipe.sources),
         loss_alarms=LossAlarms(),
-        thresholds=tuple(replace(one, file=None if one.file is None else "file") for one in recipe.thresholds),
+        thresholds=tuple(
+            replace(threshold, file=None if threshold.file is None else "file") for threshold in recipe.thresholds
+        ),
         mix=replace(
             config,
             tokenizer=None if config.tokenizer is None else "tokenizer",

@@ -68,7 +68,7 @@ def load_tokens(recipe: BoundRecipe, state: StoreState) -> bool:
 
 def missing_layers(state: StoreState, layer: TokensLayer) -> list[str]:
     """Return the layers that counts depend on and that do not exist."""
-    return [one for one in layer.reads if one != layout.SAMPLES and one not in state.layers]
+    return [read for read in layer.reads if read != layout.SAMPLES and read not in state.layers]
 
 
 def _load_keys(state: StoreState, layer: TokensLayer) -> bool:

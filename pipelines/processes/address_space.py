@@ -28,10 +28,10 @@ from winnow.schemas.errors import WinnowError
 __all__ = [
     "OUT_OF_MEMORY",
     "lacks_memory",
+    "prepare_for_memory_limit",
     "require_address_space",
     "require_room_for_threads",
     "share_one_heap",
-    "prepare_for_memory_limit",
 ]
 
 OUT_OF_MEMORY: Final = (

@@ -103,8 +103,8 @@ class ClusterTasks:
     def counted(self, parts: Iterable[Heads]) -> Heads:
         """Add up the results of tasks."""
         found = Heads(self.most)
-        for one in parts:
-            found.absorb(one)
+        for part in parts:
+            found.absorb(part)
         return found
 
     def describe(self, ids: Sequence[str], group: int) -> Described:

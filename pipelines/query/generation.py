@@ -25,7 +25,9 @@ def recipe_name(recipe: BoundRecipe) -> str:
 def _layer_names(recipe: BoundRecipe) -> frozenset[str]:
     """Every layer that a recipe has, made or not."""
     config = recipe.config
-    names = {f"{EXTRACTED}{entry.name}" for entry in config.extract} | {one.entry.layer for one in recipe.measurements}
+    names = {f"{EXTRACTED}{entry.name}" for entry in config.extract} | {
+        measurement.entry.layer for measurement in recipe.measurements
+    }
     names |= {layer_of_kind(kind) for kind in recipe.kinds}
     names |= {layer for entry in config.score for layer in (entry.layer, entry.trace)}
     return frozenset(names | ({TOKENS_LAYER} if config.mix is not None else set()))

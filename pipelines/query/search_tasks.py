@@ -109,8 +109,8 @@ class SearchTasks:
 
     def _first(self, parts: Iterable[Found]) -> Found:
         total = Found()
-        for one in parts:
-            total = Found((*total.rows, *one.rows)[: self.wanted.most], total.forgotten or one.forgotten)
+        for part in parts:
+            total = Found((*total.rows, *part.rows)[: self.wanted.most], total.forgotten or part.forgotten)
             if len(total.rows) == self.wanted.most:
                 break
         return total

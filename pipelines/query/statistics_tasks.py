@@ -112,7 +112,7 @@ def merge_statistics(
     `read` reads a file of a shard; lost or damaged ones are made again. `jobs`: where tasks run, if there are many
     files.
     """
-    count = sum(len(one.files) for one in shards)
+    count = sum(len(shard.files) for shard in shards)
     if count > MOST_FILES_HERE:
         return _merged(_in_tasks(objects, shards, read, jobs(), count))
     groups = range(_groups(len(shards)))

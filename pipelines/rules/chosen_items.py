@@ -62,7 +62,7 @@ def dropped_items(pinned: PinnedProgram, reason: str, seed: int, most: int) -> t
 
     For rules of `items`, the pictures that they drop themselves. UndecidedError if a rule cannot be decided for a row.
     """
-    rules = [one.phase for one in pinned.program.rules]
+    rules = [rule.phase for rule in pinned.program.rules]
     numbers = [number for number, name in enumerate(pinned.program.reasons) if name == reason]
     of_rows = [number for number in numbers if rules[number] != "items"]
     of_items = [number for number in numbers if rules[number] == "items"]

@@ -248,7 +248,10 @@ def languages_of(block: Mapping[str, pa.Array], columns: tuple[Column, ...], row
     """Return the language of each row, from the first of the columns that has one; without nulls."""
     if not columns:
         return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([UNKNOWN]))
-    arrays = [_first_codes(block[one.name]) if one.name == CAPTION_LANGUAGE else block[one.name] for one in columns]
+    arrays = [
+        _first_codes(block[column.name]) if column.name == CAPTION_LANGUAGE else block[column.name]
+        for column in columns
+    ]
     if columns[0].name not in MEASURED_LANGUAGES:
         arrays = [_declared_codes(array) for array in arrays]
     return pc.dictionary_encode(pc.coalesce(*arrays, pa.scalar(UNKNOWN, arrays[0].type)))
@@ -278,7 +281,7 @@ def _textless(
     operator that reads it, or the extractors that might have given it."""
     if not statuses:
         return None
-    said = [block[one.name] for one in statuses]
+    said = [block[column.name] for column in statuses]
     empty = reduce(pc.or_, (pc.is_in(one, pa.array([NO_TEXT, *WITHOUT_TEXT])) for one in said))
     empty = reduce(pc.and_, (pc.invert(pc.is_in(one, pa.array(["ok"]))) for one in said), empty)
     if size is not None:

@@ -93,9 +93,9 @@ def settings_to_accept(config: DedupeConfig, alarms: Iterable[Alarm]) -> str:
     """Return the settings under `dedupe` that accept all alarms, including the recipe's current settings."""
     guard, plain = config.guard, GuardConfig()
     bounds: dict[str, dict[str, str]] = {
-        "sources": {one.name: f"{{max_loss: {one.max_loss:g}}}" for one in guard.sources},
-        "languages": {one.name: f"{{max_loss: {one.max_loss:g}}}" for one in guard.languages},
-        "clusters": {one.name: f"{{max_cluster: {one.max_cluster}}}" for one in guard.clusters},
+        "sources": {source.name: f"{{max_loss: {source.max_loss:g}}}" for source in guard.sources},
+        "languages": {language.name: f"{{max_loss: {language.max_loss:g}}}" for language in guard.languages},
+        "clusters": {cluster.name: f"{{max_cluster: {cluster.max_cluster}}}" for cluster in guard.clusters},
     }
     parts, unequal = [], guard.max_unequal
     for alarm in alarms:

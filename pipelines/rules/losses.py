@@ -244,7 +244,7 @@ def textless_message(counts: Mapping[str, int], statuses: Sequence[str]) -> str:
     """One line on kept samples without a text, with what a rule that drops them can ask."""
     named = ", ".join(f"{source} {rows:,}" for source, rows in counts.items())
     of = count_of(sum(counts.values()), "kept sample has", "kept samples have")
-    measured = next((one for one in statuses if not one.startswith(EXTRACTED)), None)
+    measured = next((status for status in statuses if not status.startswith(EXTRACTED)), None)
     asked = ", measure text.length: text.length.status" if measured is None else f": {measured}"
     return f"{of} no text ({named}); for a rule{asked} = '{NO_TEXT}', or a length of 0"
 

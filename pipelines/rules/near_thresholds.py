@@ -105,7 +105,7 @@ class Sides:
 def threshold_cuts(program: RuleProgram) -> tuple[tuple[ProgramRule, Cut], ...]:
     """Return the comparisons of columns with numbers in the conditions of the rules, in order."""
     known = {column.name for column in program.columns}
-    return tuple((one, cut) for one in program.rules for cut in cuts_of(one.rule.drop) if cut.column in known)
+    return tuple((rule, cut) for rule in program.rules for cut in cuts_of(rule.rule.drop) if cut.column in known)
 
 
 def sides_in_shard(
@@ -239,7 +239,11 @@ def _order(near: NearRow) -> tuple[float, int, int]:
 
 
 def _border(
-    one: ProgramRule, cut: Cut, sides: Sides, names: Sequence[str], samples: Mapping[tuple[str, int], TextPreview]
+    program_rule: ProgramRule,
+    cut: Cut,
+    sides: Sides,
+    names: Sequence[str],
+    samples: Mapping[tuple[str, int], TextPreview],
 ) -> NearThreshold:
     def shown(side: Side) -> tuple[NearSample, ...]:
         found = ((samples[names[near.shard], near.row], near) for near in side.nearest)
@@ -249,4 +253,6 @@ def _border(
         )
 
     met, unmet = sides.met, sides.unmet
-    return NearThreshold(one.phase, one.rule.reason, cut, met.rows, unmet.rows, sides.null, shown(met), shown(unmet))
+    return NearThreshold(
+        program_rule.phase, program_rule.rule.reason, cut, met.rows, unmet.rows, sides.null, shown(met), shown(unmet)
+    )

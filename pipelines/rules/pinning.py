@@ -101,7 +101,7 @@ class PinnedProgram:
     @property
     def wide(self) -> bool:
         """Whether the rules read texts or other columns that may have megabytes per row."""
-        return any(one.name in _WIDE or _WIDE_LEAF.fullmatch(one.name) for one in self.program.columns)
+        return any(column.name in _WIDE or _WIDE_LEAF.fullmatch(column.name) for column in self.program.columns)
 
     @property
     def layers(self) -> tuple[str, ...]:
@@ -258,22 +258,22 @@ def _with_other_packages(
     layer: str, found: Mapping[str, str], keys: LayerKeys, operators: Sequence[BoundOperator]
 ) -> bool:
     """Whether the recipe's own settings lead to these keys of a layer where other packages are installed."""
-    bound = next((one for one in operators if one.layer == layer), None)
+    bound = next((operator for operator in operators if operator.layer == layer), None)
     return bound is not None and all(
         key in bound.keys_elsewhere({read: keys[read][source] for read in bound.reads}) for source, key in found.items()
     )
 
 
 def _problem(program: RuleProgram, layer: str, message: str, recipe: str) -> Problem:
-    for one in program.rules:
-        if any(name.startswith(f"{layer}.") for name in columns_read(one.rule.drop)):
-            return Problem(one.rule.place, one.path, message)
+    for rule in program.rules:
+        if any(name.startswith(f"{layer}.") for name in columns_read(rule.rule.drop)):
+            return Problem(rule.rule.place, rule.path, message)
     for table in program.tables:  # the layer is only read for its keys of a threshold table
-        for one in program.rules:
-            used = any(name.startswith(f"{PREFIX}.{table.name}.") for name in columns_read(one.rule.drop))
+        for rule in program.rules:
+            used = any(name.startswith(f"{PREFIX}.{table.name}.") for name in columns_read(rule.rule.drop))
             if used and table.key.startswith(f"{layer}."):
-                return Problem(one.rule.place, one.path, f"looks {PREFIX}.{table.name} up by {layer}: {message}")
-    place = next((one.rule.place for one in program.rules if one.phase == "dedupe"), Place(recipe, 1))
+                return Problem(rule.rule.place, rule.path, f"looks {PREFIX}.{table.name} up by {layer}: {message}")
+    place = next((rule.rule.place for rule in program.rules if rule.phase == "dedupe"), Place(recipe, 1))
     return Problem(place, "dedupe" if program.choice else "", message)
 
 

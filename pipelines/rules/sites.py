@@ -40,7 +40,7 @@ class SiteCounts:
     @classmethod
     def merged(cls, parts: Iterable["SiteCounts"]) -> Self:
         """The sum of the parts, sorted."""
-        tables = [pa.table([one.source, one.site, one.rule, one.rows], schema=_COUNTS) for one in parts]
+        tables = [pa.table([part.source, part.site, part.rule, part.rows], schema=_COUNTS) for part in parts]
         if not tables:
             return cls()
         summed = pa.concat_tables(tables).group_by(_NAMES, use_threads=False).aggregate([("rows", "sum")])

@@ -76,7 +76,7 @@ class ItemsSummary:
     @property
     def lost(self) -> tuple[tuple[str, Tally], ...]:
         """Each medium that is not kept once: by the first rule that drops it, then those of dropped samples."""
-        return (*((one.reason, one.dropped) for one in self.rules), ("(sample dropped)", self.of_dropped))
+        return (*((rule.reason, rule.dropped) for rule in self.rules), ("(sample dropped)", self.of_dropped))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def summarise_rules(
     """Summarise one generation's counts: of samples, and of their media where there are rules of `items`."""
     rules, bounds = pinned.program.rules, pinned.program.loss_alarms
     losses = find_losses(rules, counts, bounds, items)
-    said = {(one.of, one.name, one.reason) for one in losses}
+    said = {(loss.of, loss.name, loss.reason) for loss in losses}
     uneven = (one for one in find_uneven(rules, counts, sites, bounds) if (one.of, one.name, one.reason) not in said)
     dropped, fires, null = _effects(rules, counts)  # the last: forgotten
     names = [*(f"{one.phase}.{one.rule.reason}" for one in rules), FORGOTTEN]
@@ -176,7 +176,7 @@ def summarise_rules(
         alarms=_alarms(pinned, counts, duplicates),
         losses=(*losses, *uneven),
         textless=count_textless(counts),
-        text_statuses=tuple(one.name for one in pinned.text_statuses),
+        text_statuses=tuple(column.name for column in pinned.text_statuses),
         outside=find_outside_languages(rules, counts),
         estimated=count_estimated((name for one in rules for name in columns_read(one.rule.drop)), counts),
         undetermined=count_undetermined(counts),

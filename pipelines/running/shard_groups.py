@@ -60,4 +60,4 @@ def over_groups(
 
 
 def _size(shards: Sequence[Listed]) -> int:
-    return sum(len(one.objects) * OPENING_BYTES + one.rows * ROW_BYTES for one in shards)
+    return sum(len(shard.objects) * OPENING_BYTES + shard.rows * ROW_BYTES for shard in shards)

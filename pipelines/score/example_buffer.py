@@ -78,7 +78,7 @@ def bytes_of(held: object) -> int:
     if isinstance(size, int):
         return size
     if is_dataclass(held):
-        return sum(bytes_of(getattr(held, one.name)) for one in fields(held))
+        return sum(bytes_of(getattr(held, field.name)) for field in fields(held))
     if isinstance(held, Mapping):
         return sum(bytes_of(one) for one in held.values())
     if isinstance(held, list | tuple):

@@ -112,15 +112,15 @@ class ScoreComparison:
         layers = list(self.scores)
 
         def compared(layer: str) -> tuple[DropOverlap, ...]:
-            own = [one for one in overlaps if one.score == layer]
+            own = [overlap for overlap in overlaps if overlap.score == layer]
             others = sorted(
                 (one for one in own if one.other in self.scores), key=lambda one: layers.index(one.other or "")
             )
             with_rules = sorted((one for one in own if one.rule is not None and rules), key=lambda one: one.rule or 0)
             found = [DropOverlap("score", self.scores[one.other or ""].name, one.pair) for one in others]
-            for one in with_rules:
-                rule = rules[one.rule or 0]
-                found.append(DropOverlap(rule.phase, rule.rule.reason, one.pair))
+            for with_rule in with_rules:
+                rule = rules[with_rule.rule or 0]
+                found.append(DropOverlap(rule.phase, rule.rule.reason, with_rule.pair))
             return tuple(found)
 
         return tuple(
@@ -214,7 +214,9 @@ def _samples(
 ) -> tuple[ScoredSample, ...]:
     """Return the first samples of a list that are not forgotten."""
     hidden = hidden_rows(store, generation)
-    there = [one for one in places if one.shard not in hidden or one.row not in hidden[one.shard].rows][:shown]
+    there = [place for place in places if place.shard not in hidden or place.row not in hidden[place.shard].rows][
+        :shown
+    ]
     wanted: dict[str, set[int]] = {}
     for one in there:
         wanted.setdefault(one.shard, set()).add(one.row)
@@ -231,5 +233,5 @@ def _samples(
     return tuple(_sample(texts[one.shard, one.row], *values[one.shard, one.row]) for one in there)
 
 
-def _sample(one: TextPreview, score: float, keep: float | None) -> ScoredSample:
-    return ScoredSample(one.id, one.source, one.url, score, keep, one.text)
+def _sample(preview: TextPreview, score: float, keep: float | None) -> ScoredSample:
+    return ScoredSample(preview.id, preview.source, preview.url, score, keep, preview.text)

@@ -17,7 +17,7 @@ from winnow.schemas.records import Generation
 
 def missing_layers(state: StoreState, bound: BoundScore) -> list[str]:
     """Return the layers that a score depends on and that do not exist."""
-    return [one for one in _input_layers(bound) if one != layout.SAMPLES and one not in state.layers]
+    return [layer for layer in _input_layers(bound) if layer != layout.SAMPLES and layer not in state.layers]
 
 
 def _input_layers(bound: BoundScore) -> tuple[str, ...]:

@@ -226,7 +226,7 @@ def of_frames(
         worst = np.argmin(means, axis=0)
         values = [column[worst, rows] for column in columns]
     absent = status != OK
-    arrays = [pa.array(status, pa.string()), *(pa.array(one, pa.float64(), mask=absent) for one in values)]
+    arrays = [pa.array(status, pa.string()), *(pa.array(value, pa.float64(), mask=absent) for value in values)]
     return pa.RecordBatch.from_arrays(arrays, schema=passes[0].schema)
 
 

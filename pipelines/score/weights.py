@@ -120,7 +120,7 @@ def _training_rows(bound: BoundScore, condition: Condition, state: StoreState) -
     columns = tuple(dict.fromkeys((*bound.inputs, *condition.columns)))
     return {
         "condition": condition.text,
-        "shards": [[one.shard, dict(one.objects)] for one in scored_shards(state, columns)],
+        "shards": [[scored_shard.shard, dict(scored_shard.objects)] for scored_shard in scored_shards(state, columns)],
     }
 
 
@@ -303,7 +303,7 @@ def _pick_checkpoints(checkpoints: Sequence[Checkpoint], wanted: int, what: str)
     steps."""
     total = checkpoints[-1].step
     steps = sorted({max(1, total * number // wanted) for number in range(1, wanted + 1)})
-    found = {one.step: one for one in checkpoints}
+    found = {checkpoint.step: checkpoint for checkpoint in checkpoints}
     if len(steps) < wanted:
         raise ScoreError(
             f"{what} has {total:,} steps, fewer than the {wanted} checkpoints; lower 'checkpoints' or 'batch', or "
@@ -323,8 +323,8 @@ def _require_finite(score: str, what: str, checkpoint: Checkpoint) -> None:
 
 def _put(store: Store, score: str, key: str, weights: Sequence[Weights], samples: int) -> StoredWeights:
     paths = []
-    for one in weights:
-        raw = tensors_bytes(one, {})
+    for weight in weights:
+        raw = tensors_bytes(weight, {})
         path = layout.weights_object(score, key, content_name(raw))
         if not store.objects.exists(path):
             store.objects.put(path, raw)

@@ -127,7 +127,7 @@ def _values(store: Store, kept: Sequence[int]) -> set[tuple[str, str, str]]:
 
 def _merged_statistics(store: Store, kept: Sequence[int]) -> tuple[str, ...]:
     """The prefixes of the merged statistics of these generations' layers."""
-    return tuple(sorted(layout.merged_statistics(*one) for one in _values(store, kept)))
+    return tuple(sorted(layout.merged_statistics(*value) for value in _values(store, kept)))
 
 
 def _weights(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:

@@ -204,8 +204,8 @@ class Held:
                 put_record_if_absent(self.objects, layout.layer_set(name), LayerSet(dict(layers)))
                 self._layer_sets()[name] = LayerSet(dict(layers))
             by_set[name].add(shard)
-            for one in layers.items():
-                by_layer.setdefault(one, set()).add(shard)
+            for item in layers.items():
+                by_layer.setdefault(item, set()).add(shard)
         for one, shards in by_layer.items():
             if one in self._newer:
                 self._newer[one].withdraw(shards)

@@ -190,7 +190,7 @@ def command_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     first = arguments[0] if arguments else ""
     alone = is_command(first)
     groups = {"": {first: find_command(first)}} if alone else commands_by_group()
-    for name, command in (one for of in groups.values() for one in of.items()):
+    for name, command in (item for of in groups.values() for item in of.items()):
         of_command = commands.add_parser(name, help=command.summary, usage=command.usage, epilog=command.epilog)
         if first not in ("-h", "--help"):  # which list commands alone
             command.arguments(of_command)
@@ -203,7 +203,7 @@ def command_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
 def _sliced() -> list[str]:
     """The commands that accept `--tasks`."""
     found = []
-    for name, command in (one for of in commands_by_group().values() for one in of.items()):
+    for name, command in (item for of in commands_by_group().values() for item in of.items()):
         parser = CommandParser()
         command.arguments(parser)
         found += [name] if "--tasks" in parser.flags else []

@@ -80,7 +80,10 @@ def sources(summary: StoreSummary, rules: RulesSummary) -> str:
     kept: dict[str, int] = {}
     for group in rules.groups:
         kept[group.source] = kept.get(group.source, 0) + group.kept.rows
-    rows = [(one.name, one.source_class, one.licence, one.records, kept.get(one.name, 0)) for one in summary.sources]
+    rows = [
+        (source.name, source.source_class, source.licence, source.records, kept.get(source.name, 0))
+        for source in summary.sources
+    ]
     columns = heads("source", "class", "licence", ("records", COUNT), ("samples kept", COUNT))
     return "## Sources\n\n" + table(Table("", columns, rows))
 

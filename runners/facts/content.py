@@ -54,7 +54,7 @@ def funnel(summary: StoreSummary, _: Examples) -> Block | None:
     why = losses(summary)
     parts = [shares("What became of records", rows), drawn(sources(summary))]
     parts += [folded(why.title, drawn(why))] if why.rows else []
-    parts += [note(f"{one}.") for one in summary.unread_notes()]
+    parts += [note(f"{unread_note}.") for unread_note in summary.unread_notes()]
     total = summary.total()
     samples, records = count_of(total.samples, "sample"), count_of(total.records, "record")
     brief = f"{samples} of {records} in {count_of(len(summary.sources), 'source')}"
@@ -239,7 +239,7 @@ def contact_sheets(_: StoreSummary, examples: Examples) -> Block | None:
 def _sheet(sheet: ContactSheet) -> list[Html]:
     parts = [element("h3", crawled(sheet.title)), *(element("p", plain(note), class_="note") for note in sheet.notes)]
     for name, pictures in sheet.groups:
-        shown = [_figure(one) for one in pictures]
+        shown = [_figure(picture) for picture in pictures]
         parts.append(element("p", crawled(name), class_="note"))
         parts.append(gallery(shown) if shown else element("p", plain("no pictures")))
     return parts

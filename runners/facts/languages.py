@@ -108,7 +108,7 @@ def rules_by_language(rules: RulesSummary) -> list[Html]:
     ]
     names = sorted(drops, key=lambda name: (-sum(drops[name].values()), name))
     rows: list[tuple[Value, ...]] = [(_short(name), *cells(drops[name])) for name in names]
-    footer = ("kept", *(share(*one) for one in cells(kept)))
+    footer = ("kept", *(share(*cell) for cell in cells(kept)))
     found = Table("Share of each language's samples that each rule drops", heads(*columns), rows, footer)
     more = len(rows) - SHOWN_RULES
     parts = drawn_in_parts(found, SHOWN_RULES, f"{more} more {'rule' if more == 1 else 'rules'} that drop less")

@@ -113,9 +113,9 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
     if found is None:
         return None
     parts = [element("p", plain(_kept(found)))]
-    for word, messages in (("Alarm", [one.message for one in found.alarms]), ("Loss", found.loss_lines)):
+    for word, messages in (("Alarm", [alarm.message for alarm in found.alarms]), ("Loss", found.loss_lines)):
         strong = element("strong", plain(f"{word}: "))
-        parts += [element("p", strong, crawled(one), class_="alarm") for one in messages]
+        parts += [element("p", strong, crawled(message), class_="alarm") for message in messages]
     parts += [element("p", crawled(line), class_="alarm") for line in found.warnings]
     parts += [note(line) for line in found.language_notes]
     firing = [rule for rule in found.rules if rule.dropped.rows]

@@ -54,7 +54,7 @@ def run_forget(options: argparse.Namespace, store: Store, jobs: Jobs, console: C
             store_scans(store.objects, [(frozenset([name]), scan) for scan in effect.scans])
             if (latest := store.latest_record()) is not None:
                 scan_store(store, latest, jobs)
-    unmet = [one for one in selections if not one.hashes & effect.met]
+    unmet = [selection for selection in selections if not selection.hashes & effect.met]
     if effect.generations:
         copies = affected(store.objects, NO_IDS if effect.ids is None else effect.ids)
     else:

@@ -210,7 +210,7 @@ def duplicate_drops(
     except RecipeError as error:
         first, *others = str(error).splitlines()
         return DuplicateDrops(None, f"{first} (and {len(others)} more; see winnow plan)" if others else first)
-    reasons = {one.rule.drop: one.rule.reason for one in pinned.program.rules if one.phase == "dedupe"}
+    reasons = {rule.rule.drop: rule.rule.reason for rule in pinned.program.rules if rule.phase == "dedupe"}
     found: dict[str, str] = {}
     stays: dict[str, str] = {}
     for place in places:
@@ -224,6 +224,6 @@ def duplicate_drops(
 
 def _asked(recipe: BoundRecipe, generation: Generation, pinned: PinnedProgram) -> Asked:
     detectors = detectors_of(recipe.operators) if recipe.config.annotate else ()
-    there = tuple(one for one in detectors if one.column.layer in generation.layers)
+    there = tuple(detector for detector in detectors if detector.column.layer in generation.layers)
     scores = tuple(entry.layer for entry in recipe.config.score if entry.layer in generation.layers)
     return Asked(pinned, generation, there if detectors else None, scores)

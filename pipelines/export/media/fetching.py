@@ -151,10 +151,10 @@ _Item: TypeAlias = dict[str, Any] | Lacking
 
 def _of_row(items: Sequence[_Item]) -> tuple[list[dict[str, Any]], Lacking | None]:
     """All media of a row, or none of them and the reason."""
-    for one in items:
-        if isinstance(one, Lacking):
-            return [], one
-    return [one for one in items if not isinstance(one, Lacking)], None
+    for item in items:
+        if isinstance(item, Lacking):
+            return [], item
+    return [item for item in items if not isinstance(item, Lacking)], None
 
 
 def _items(finder: MediaFinder, asked: Asked, rows: Sequence[int]) -> Iterator[_Item | _Changing]:
@@ -168,15 +168,15 @@ def _changed(items: Iterator[_Item | _Changing], sources: PictureSource, asked: 
     """The items in order, with pictures changed: as many at a time as are decoded together."""
     waiting: list[_Item | _Changing] = []
     count = held = 0
-    for one in items:
-        if not waiting and not isinstance(one, _Changing):
-            yield one
+    for item in items:
+        if not waiting and not isinstance(item, _Changing):
+            yield item
             continue
-        waiting.append(one)
-        if isinstance(one, _Changing):
-            count, held = count + 1, held + len(one.picture.content)
-        elif isinstance(one, dict):
-            held += len(one["bytes"] or b"")
+        waiting.append(item)
+        if isinstance(item, _Changing):
+            count, held = count + 1, held + len(item.picture.content)
+        elif isinstance(item, dict):
+            held += len(item["bytes"] or b"")
         if count == BATCH_FILES or held > _WAITING_BYTES:
             yield from _change_waiting(waiting, sources, asked)
             waiting, count, held = [], 0, 0
@@ -276,19 +276,19 @@ def change_pictures(
     `pictures` may be held at once; `limits` apply to each. `crashed` holds pictures not to decode again, and collects
     new ones.
     """
-    known = set() if crashed is None else {one.sha256 for one in pictures if one.sha256 in crashed}
-    decoded = [one for one in pictures if changes.encodes and one.sha256 not in known]
+    known = set() if crashed is None else {picture.sha256 for picture in pictures if picture.sha256 in crashed}
+    decoded = [picture for picture in pictures if changes.encodes and picture.sha256 not in known]
     sides = [decoded_side(one.content, one.mime, changes) for one in decoded]
     decoding = Room(limits).decode_all([(one.content, one.mime) for one in decoded], sides) if decoded else iter(())
-    for one in pictures:
+    for picture in pictures:
         found: Still | UndecodableError | None = None
-        if one.sha256 in known:
+        if picture.sha256 in known:
             found = UndecodableError(CRASHED, "it has killed processes before")
         elif changes.encodes:
             found = next(decoding)
             if isinstance(found, UndecodableError) and found.reason == CRASHED and crashed is not None:
-                crashed.add(one.sha256, found.detail)
+                crashed.add(picture.sha256, found.detail)
         try:
-            yield change(one.content, one.mime, changes, limits, found, one.faces)
+            yield change(picture.content, picture.mime, changes, limits, found, picture.faces)
         except UnchangeableError as error:
             yield error

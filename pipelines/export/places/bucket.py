@@ -97,9 +97,9 @@ class BucketWork:
         """Puts files under their names, after recording those names so that files of a stopped run are recognised."""
         self.hold.require(self.aside, self.target.root)
         if files:
-            self.aside.put(self._own(_INTENTS, intent), canonical_json([one.path for one in files]).encode())
-        for one in files:
-            self.target.put(one.path, made / one.path)
+            self.aside.put(self._own(_INTENTS, intent), canonical_json([file.path for file in files]).encode())
+        for file in files:
+            self.target.put(file.path, made / file.path)
 
     def count(self) -> int:
         """The number of committed shards."""
@@ -213,7 +213,7 @@ class ExportBucket:
         sizes = {info.path: info.size for info in self._target.list()}
         found: dict[tuple[str, int], ShardCommit] = {}
         for path, commit in self._commits():
-            if all(sizes.get(one.path) == one.bytes for one in commit.written.files):
+            if all(sizes.get(file.path) == file.bytes for file in commit.written.files):
                 found[commit.written.shard.output, commit.written.shard.number] = commit
             else:
                 self._aside.delete(path)
@@ -238,7 +238,7 @@ class ExportBucket:
     def finish(self, manifest: Manifest, closing_files: Mapping[str, bytes]) -> None:
         """Puts the closing files, removes files that are not of the export, then publishes by putting the manifest."""
         self._require_lease()
-        expected = {one.path for one in manifest.files}
+        expected = {file.path for file in manifest.files}
         marker = self._marker()
         replaced = marker.replaced if marker is not None else ()
         delete_objects(self._target, {*replaced, *self._intended()} - expected)

@@ -205,8 +205,8 @@ class ExportFolder:
         files = self._work / FILES
         for path, commit in self._commits():
             if any(
-                size_of(files / one.path) != one.bytes or sha256_of(files / one.path) != one.sha256
-                for one in commit.written.files
+                size_of(files / file.path) != file.bytes or sha256_of(files / file.path) != file.sha256
+                for file in commit.written.files
             ):
                 path.unlink()
 
@@ -226,7 +226,7 @@ class ExportFolder:
         with disk_errors(self.path):
             found: dict[tuple[str, int], ShardCommit] = {}
             for path, commit in self._commits():
-                if all(size_of(self._work / FILES / one.path) == one.bytes for one in commit.written.files):
+                if all(size_of(self._work / FILES / file.path) == file.bytes for file in commit.written.files):
                     found[commit.written.shard.output, commit.written.shard.number] = commit
                 else:
                     path.unlink()
@@ -245,10 +245,10 @@ class ExportFolder:
             into.mkdir()
             paths = [path for made in join(self._work / FILES, shards, into) for path in made.files]
             records = file_records(into, paths)
-            for one in records:
-                target = self._work / FILES / one.path
+            for record in records:
+                target = self._work / FILES / record.path
                 target.parent.mkdir(parents=True, exist_ok=True)
-                os.replace(into / one.path, target)
+                os.replace(into / record.path, target)
             return records
 
     def finish(self, manifest: Manifest, closing: Mapping[str, bytes]) -> None:
@@ -258,7 +258,7 @@ class ExportFolder:
             for path, content in sorted(closing.items()):
                 files.put(path, content)
             files.put(MANIFEST, manifest.to_json())
-            expected = {MANIFEST, *(one.path for one in manifest.files)}
+            expected = {MANIFEST, *(file.path for file in manifest.files)}
             for info in list(files.list()):  # left by an earlier attempt and not part of the export
                 if info.path not in expected:
                     files.delete(info.path)

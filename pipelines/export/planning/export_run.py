@@ -109,9 +109,9 @@ class ExportDetails:
     def from_json(cls, raw: bytes) -> "ExportDetails":
         """The inverse of `to_json`."""
         read = msgspec.json.decode(raw, type=_Written)
-        cuttings = {one.way: one for one in read.cuttings}
+        cuttings = {cutting.way: cutting for cutting in read.cuttings}
         strata = tuple(tuple(Stratum(*one) for one in output) for output in read.strata)
-        pending = np.zeros(sum(one.shards for one in read.cuttings), np.bool_)
+        pending = np.zeros(sum(cutting.shards for cutting in read.cuttings), np.bool_)
         pending[read.pending] = True
         return cls(cuttings, strata, pending)
 

@@ -82,7 +82,7 @@ class Cutting:
     @property
     def shards(self) -> int:
         """The number of shards of all outputs."""
-        return sum(len(one.counts) for one in self.outputs)
+        return sum(len(output.counts) for output in self.outputs)
 
 
 def order_key(seed: int) -> Key:
@@ -106,7 +106,7 @@ def cut_outputs(objects: ObjectStore, draw: Draw, ways: Iterable[Way]) -> dict[W
         way: [_Cut(one, planned.name) for one, planned in zip(outputs, draw.plan.outputs, strict=True)]
         for way, outputs in histograms.items()
     }
-    if any(len(one.places) for outputs in cuts.values() for one in outputs):
+    if any(len(output.places) for outputs in cuts.values() for output in outputs):
         for some in _samples(objects, draw, []):
             for of_way in cuts.values():
                 of_way[some.output].keep_near(some.order)

@@ -43,7 +43,7 @@ def referrers_of_request(content: bytes, start: int, stop: int, url: str | None)
     found = _REFERER.findall(content, start, stop if end < 0 else end)
     if not found:
         return ()
-    return tuple(one for one in _addresses(found) if not _SITE.fullmatch(one) or _is_of(one, url))
+    return tuple(address for address in _addresses(found) if not _SITE.fullmatch(address) or _is_of(address, url))
 
 
 def found_by_crawler(content: bytes, start: int, stop: int) -> tuple[tuple[str, ...], str | None]:

@@ -82,7 +82,9 @@ def sample_densities(source: IngestSource, files: Sequence[ObjectInfo]) -> Densi
     count = max(FEWEST_WINDOWS, min(MOST_WINDOWS, total // BYTES_PER_WINDOW)) if total else 0
     sampler = _Sampler(source)
     windows = [
-        one for one in map_objects(source.objects, sampler.window_at, even_places(files, count)) if one is not None
+        window
+        for window in map_objects(source.objects, sampler.window_at, even_places(files, count))
+        if window is not None
     ]
     found = {}
     for kind in sorted({window.kind for window in windows}):
@@ -183,9 +185,11 @@ class _Sampler:
         for event in until_enough(islice(reader(stream, part, SAMPLE_LIMITS), most)):
             if not isinstance(event, Record):
                 continue
-            if any(one.names is not None for one in event.items):  # files beside the table need not be opened
+            if any(item.names is not None for item in event.items):  # files beside the table need not be opened
                 count += 1
-                text += sum(len(said.encode()) for said in (event.text or "", *(one.text for one in event.captions)))
+                text += sum(
+                    len(said.encode()) for said in (event.text or "", *(caption.text for caption in event.captions))
+                )
                 continue
             row = row_of(event, part.path, "", self._source.rows)
             if isinstance(row, Row):

@@ -78,7 +78,7 @@ def walk_messages(stream: BinaryIO, size: int, limits: ReadLimits) -> Messages:
             raise BadMessageError(f"a message of kind {message.kind} at {message.start}")
     if found.schema is None:
         raise BadMessageError("no schema")
-    held = sum(one.end - one.start for one in found.dictionaries)
+    held = sum(dictionary.end - dictionary.start for dictionary in found.dictionaries)
     if len(found.dictionaries) > MOST_DICTIONARIES or held > limits.max_body_bytes:
         raise BadMessageError(f"{len(found.dictionaries)} dictionaries of {held} bytes")
     return found

@@ -103,7 +103,7 @@ def side_by_side(frames: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
     """Frames as one picture, in lines of three."""
     columns = min(_COLUMNS, len(frames))
     lines = -(-len(frames) // columns)
-    height, width = (max(one.shape[axis] for one in frames) for axis in (0, 1))
+    height, width = (max(frame.shape[axis] for frame in frames) for axis in (0, 1))
     down, right = height + _GAP, width + _GAP
     found = np.full((lines * down - _GAP, columns * right - _GAP, 3), _GREY, np.uint8)
     for number, one in enumerate(frames):

@@ -74,7 +74,7 @@ class Candidates:
 def _joined(tables: Sequence[pa.Table]) -> pa.Table:
     """Return tables one after another, in single chunks."""
     table = pa.concat_tables(tables)
-    columns = [pa.concat_arrays([pa.array([], one.type), *one.chunks]) for one in table.columns]
+    columns = [pa.concat_arrays([pa.array([], column.type), *column.chunks]) for column in table.columns]
     return pa.Table.from_arrays(columns, schema=table.schema)
 
 
@@ -151,7 +151,7 @@ def _clustered_items(lines: ItemLines, kind: Kind, eligible: NDArray[np.bool_], 
     rows = lines.rows[chosen]
     clusters = words_of(lines.columns[f"{layer}.cluster"].take(pa.array(chosen)))
     columns = [first + rows.astype(np.uint64), lines.items[chosen], *clusters, every[rows]]
-    return pa.RecordBatch.from_arrays([pa.array(one.astype(np.uint64)) for one in columns], schema=ITEMS)
+    return pa.RecordBatch.from_arrays([pa.array(column.astype(np.uint64)) for column in columns], schema=ITEMS)
 
 
 def _candidate_batch(
@@ -163,8 +163,8 @@ def _candidate_batch(
 ) -> pa.RecordBatch:
     taken = pa.array(chosen)
     columns: list[pa.Array] = [pa.array(first + chosen.astype(np.uint64))]
-    for one in choice.preferences:
-        keys = _keys(one, choice, block, taken, source)
+    for preference in choice.preferences:
+        keys = _keys(preference, choice, block, taken, source)
         columns.append(pa.array(keys))
     columns += [pa.array(words) for words in words_of(block["samples.id"].take(taken))]
     names = [f"{layer_of_kind(kind)}.cluster" for kind in choice.of_rows]  # a row's own id if it is alone
@@ -175,10 +175,12 @@ def _candidate_batch(
     return pa.RecordBatch.from_arrays(columns, schema=candidate_columns(choice))
 
 
-def _keys(one: BoundPreference, choice: Choice, block: Mapping[str, pa.Array], taken: pa.Array, source: str) -> Keys:
-    if one.column is None:
+def _keys(
+    preference: BoundPreference, choice: Choice, block: Mapping[str, pa.Array], taken: pa.Array, source: str
+) -> Keys:
+    if preference.column is None:
         return source_keys(choice.sources, source, len(taken))
-    return one.keys(block[one.column.name].take(taken))
+    return preference.keys(block[preference.column.name].take(taken))
 
 
 def _large(block: Mapping[str, pa.Array], kind: Kind, most: int) -> list[LargeCluster]:

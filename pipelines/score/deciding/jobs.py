@@ -19,9 +19,14 @@ def fit_job(decision: Decision) -> LinearJob:
     return LinearJob(decision.steps, "Histograms", decision.places.groups, send, (), fits)
 
 
-def top_job(one: TopPass) -> StoringJob:
+def top_job(search_pass: TopPass) -> StoringJob:
     """One pass of the search for the cuts of top shares."""
-    return StoringJob(one.decision.steps, f"Cuts-{one.number}", one.decision.places.groups, one.store_seen)
+    return StoringJob(
+        search_pass.decision.steps,
+        f"Cuts-{search_pass.number}",
+        search_pass.decision.places.groups,
+        search_pass.store_seen,
+    )
 
 
 def place_job(placing: Placing) -> LinearJob:

@@ -94,7 +94,7 @@ class Hiding:
     @cached_property
     def reads_texts(self) -> bool:
         """Whether a tombstone selects texts by hash, so that extracted texts are scanned too."""
-        return any(one.sha256 for one in self.tombstones.values())
+        return any(tombstone.sha256 for tombstone in self.tombstones.values())
 
     def of(self, objects: ObjectStore, samples: str, texts: Sequence[str] = ()) -> HiddenRows:
         """The hidden rows of a shard, given its samples object and its known objects of extracted texts."""

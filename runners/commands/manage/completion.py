@@ -63,7 +63,7 @@ def places(parser: argparse.ArgumentParser, words: str = "") -> Iterator[Place]:
             )
         else:
             values += choices
-    commands = () if nested is None else tuple((one.dest, one.help or "") for one in nested._choices_actions)
+    commands = () if nested is None else tuple((action.dest, action.help or "") for action in nested._choices_actions)
     yield Place(words, commands, tuple(flags), tuple(values))
     if nested is not None:
         for name, _ in commands:
@@ -174,7 +174,7 @@ _SHELLS: dict[str, Callable[[list[Place]], str]] = {"bash": bash, "zsh": zsh, "f
 
 
 def _either(words: Iterator[str]) -> str:
-    return "|".join(f'"{one}"' for one in words)
+    return "|".join(f'"{word}"' for word in words)
 
 
 def _shown(name: str, summary: str) -> str:

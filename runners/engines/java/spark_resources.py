@@ -45,7 +45,7 @@ class ClusterOptions(PipelineOptions):
 def spark_setting(jobs: JobServerOptions, name: str, default: str) -> str:
     """A Spark setting that the user gave to the job server; the last one counts."""
     start = f"-D{name}="
-    given = [one.removeprefix(start) for one in jobs.job_server_jvm_properties if one.startswith(start)]
+    given = [argument.removeprefix(start) for argument in jobs.job_server_jvm_properties if argument.startswith(start)]
     return given[-1] if given else default
 
 

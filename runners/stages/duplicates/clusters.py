@@ -187,16 +187,16 @@ def _overview_json(one: Overview, excerpts: Excerpts) -> dict[str, Json]:
     }
 
 
-def _cluster_json(one: Cluster, kind: Kind, excerpts: Excerpts) -> dict[str, Json]:
+def _cluster_json(cluster: Cluster, kind: Kind, excerpts: Excerpts) -> dict[str, Json]:
     return {
-        "cluster": one.id,
-        "rows": one.rows,
-        find_kind(kind).counted: one.texts,
-        "forgotten": one.rows - one.found,
-        "sources": dict(one.sources),
-        "languages": dict(one.languages),
-        "lowest_similarity": one.similarity,
-        "examples": [{"id": place.id, "text": beginning(excerpts.shown(place))} for place in one.examples],
+        "cluster": cluster.id,
+        "rows": cluster.rows,
+        find_kind(kind).counted: cluster.texts,
+        "forgotten": cluster.rows - cluster.found,
+        "sources": dict(cluster.sources),
+        "languages": dict(cluster.languages),
+        "lowest_similarity": cluster.similarity,
+        "examples": [{"id": place.id, "text": beginning(excerpts.shown(place))} for place in cluster.examples],
     }
 
 

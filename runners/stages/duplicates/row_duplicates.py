@@ -97,26 +97,26 @@ def _membership_json(membership: Membership, members: Members | None, dropped: D
     }
 
 
-def _member_json(one: Member, dropped: DuplicateDrops) -> dict[str, Json]:
+def _member_json(member: Member, dropped: DuplicateDrops) -> dict[str, Json]:
     return {
-        "id": one.place.id,
-        **({} if one.item is None else {"item": one.item, **_facts_json(one)}),
-        "source": one.source,
-        "url": one.url,
-        "language": one.language,
-        "characters": one.characters,
-        "similarity": one.similarity,
-        "matched": one.matched,
-        "by": one.by,
-        "names_cluster": one.names_cluster,
-        "goes": (dropped.reasons or {}).get(one.place.id),
-        "duplicate_of": dropped.stays.get(one.place.id),
+        "id": member.place.id,
+        **({} if member.item is None else {"item": member.item, **_facts_json(member)}),
+        "source": member.source,
+        "url": member.url,
+        "language": member.language,
+        "characters": member.characters,
+        "similarity": member.similarity,
+        "matched": member.matched,
+        "by": member.by,
+        "names_cluster": member.names_cluster,
+        "goes": (dropped.reasons or {}).get(member.place.id),
+        "duplicate_of": dropped.stays.get(member.place.id),
     }
 
 
-def _facts_json(one: Member) -> dict[str, Json]:
+def _facts_json(member: Member) -> dict[str, Json]:
     names = ("mime", "bytes", "width", "height", "sha256")
-    return {**{name: one.facts.get(name) for name in names}, "reference": reference(one.facts)}
+    return {**{name: member.facts.get(name) for name in names}, "reference": reference(member.facts)}
 
 
 def _pair_json(pair: Pair) -> dict[str, Json]:

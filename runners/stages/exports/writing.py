@@ -216,13 +216,13 @@ class _Progress:
         self._exports = exports
         self._scratch = exports[0].place.scratch
         self._shards = len(draw.shards)
-        self._total = sum(cuttings[one.export.way].shards for one in exports)
+        self._total = sum(cuttings[export.export.way].shards for export in exports)
         self._samples = sum(output.given.samples for output in draw.plan.outputs)
         self._started = time.monotonic()
 
     def written(self) -> int:
         """The number of written shards of all exports."""
-        return sum(one.place.work.count() for one in self._exports)
+        return sum(export.place.work.count() for export in self._exports)
 
     def status(self) -> Status:
         """How much is read and written; one is as long as the other."""
@@ -260,8 +260,8 @@ class _Place:
 def full_disk(cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished], message: str) -> ExportError:
     """The error for a full disk, with the folders on that disk; the system's error (`message`) usually names no
     file."""
-    for one in exports:
-        one.refresh()
+    for export in exports:
+        export.refresh()
     # Exchanged data is stored with the first export; the next run writes it again.
     travels = sum(size.bytes for cutting in cuttings.values() for size in cutting.outputs)
     places = [
@@ -291,10 +291,12 @@ def _full(places: Sequence[_Place], message: str) -> _Place:
     return min(places, key=lambda place: place.free)
 
 
-def _missing_bytes(one: Unfinished, cutting: Cutting) -> int:
+def _missing_bytes(unfinished: Unfinished, cutting: Cutting) -> int:
     """The approximate size of the export's unwritten shards."""
     remaining = 0
     for size in cutting.outputs:
-        committed = sum(count for number, count in enumerate(size.counts) if (size.output, number) in one.commits)
+        committed = sum(
+            count for number, count in enumerate(size.counts) if (size.output, number) in unfinished.commits
+        )
         remaining += size.bytes * (size.samples - committed) // max(1, size.samples)
     return remaining

@@ -240,7 +240,7 @@ def _print_texts(
     rows = [(one.family, one.documents, one.train, one.held_out, f"{most[one.family]:.2g}") for one in used]
     sizes = each(size, f"{of}to train on", f"{of}held out")
     columns = heads("family", ("documents", COUNT), *sizes, ("most passes", COUNT))
-    lost = [one for one in packed.index.lost.items() if one[1]]
+    lost = [item for item in packed.index.lost.items() if item[1]]
     without = Table("Samples without text", heads("reason", ("samples", COUNT)), lost)
     print_tables(console, Table("Texts", columns, rows), without)
     print_warnings(

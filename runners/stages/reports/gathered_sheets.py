@@ -60,16 +60,16 @@ def wanted_sheets(written: Sequence[str], pictures: int, *, unblurred: bool = Fa
     if not 1 <= pictures <= most:
         raise WinnowError(f"--pictures {pictures}: expected a number from 1 to {most}")
     found = []
-    for one in dict.fromkeys(written):
-        how, _, rule = one.partition(":")
-        if how == "random" and one == how:
+    for request in dict.fromkeys(written):
+        how, _, rule = request.partition(":")
+        if how == "random" and request == how:
             found.append(WantedSheet("random"))
         elif how == "near" and rule:
             found.append(WantedSheet("near", rule))
         elif how == "reason" and rule:
             found.append(WantedSheet("reason", rule))
         else:
-            raise WinnowError(f"--contact-sheet {one}: expected random, near:RULE or reason:NAME")
+            raise WinnowError(f"--contact-sheet {request}: expected random, near:RULE or reason:NAME")
     return WantedSheets(tuple(found), pictures, unblurred) if found else None
 
 
@@ -88,7 +88,7 @@ def gather_sheets(
     require_decoders()
     if recipe.config.known_harm:
         _require_compared(recipe, store)
-    chosen = [(one, tuple(_groups(one, wanted.pictures, store, generation, recipe))) for one in wanted.sheets]
+    chosen = [(sheet, tuple(_groups(sheet, wanted.pictures, store, generation, recipe))) for sheet in wanted.sheets]
     places = [item.place for _, groups in chosen for _, items in groups for item in items]
     thumbnails = Thumbnails(store, generation, picture_source(recipe.config), unblurred=wanted.unblurred).of(places)
     rows = _rows(store, generation, places)

@@ -143,7 +143,7 @@ def _pattern(written: Written, output: str) -> str | None:
     """The files of an output, for model hubs; None if hubs cannot read them."""
     if written.export.format.name not in ("parquet", "jsonl", "webdataset"):
         return None
-    paths = (file.path for one in written.shards if one.shard.output == output for file in one.files)
+    paths = (file.path for shard in written.shards if shard.shard.output == output for file in shard.files)
     first = next((path for path in paths if path.endswith(_READ_BY_HUBS)), None)
     if first is None:
         return None
@@ -244,7 +244,7 @@ def _notes(written: Written) -> str:
 def _models(facts: MixtureFacts) -> str:
     if not facts.models:
         return ""
-    rows = [(one.layer, one.name, one.digest) for one in facts.models]
+    rows = [(model.layer, model.name, model.digest) for model in facts.models]
     return "## Models and lists\n\n" + table(Table("", heads("measures", "file", "digest"), rows))
 
 
@@ -282,8 +282,8 @@ def _json(facts: MixtureFacts, written: Written) -> dict[str, Json]:
         "sample": plan.sample,
         "max_epochs": plan.max_epochs,
         "sources": [
-            {"name": one.name, "class": one.source_class, "licence": one.licence, "records": one.records}
-            for one in facts.store.sources
+            {"name": source.name, "class": source.source_class, "licence": source.licence, "records": source.records}
+            for source in facts.store.sources
         ],
         "outputs": [_output_json(output) for output in plan.outputs],
         "left_out": {
@@ -293,9 +293,11 @@ def _json(facts: MixtureFacts, written: Written) -> dict[str, Json]:
         "notes": list(written.notes),
         "rules": _rules_json(facts.rules),
         "duplicates": None if shingled is None else asdict(shingled.settings),
-        "edits": [{"spans": one.name, "replace": one.replace, "kinds": one.kinds} for one in facts.recipe.config.edits],
+        "edits": [
+            {"spans": edit.name, "replace": edit.replace, "kinds": edit.kinds} for edit in facts.recipe.config.edits
+        ],
         "safety": None if facts.coverage is None else facts.coverage.to_json(),
-        "models": [asdict(one) for one in facts.models],
+        "models": [asdict(model) for model in facts.models],
         "files": [asdict(file) for file in written.files],
     }
 

@@ -216,7 +216,7 @@ def _json(old: str, new: str, found: Comparison, *, tokens: bool) -> dict[str, o
         "new": new,
         "unit": "tokens" if tokens else "bytes",
         "total": _counts(found.total),
-        "cells": [{"source": one.source, "language": one.language, **_counts(one)} for one in found.cells],
+        "cells": [{"source": cell.source, "language": cell.language, **_counts(cell)} for cell in found.cells],
         "reasons": {
             str(row.pop("reason")): row for row in table("", REASONS, _reasons(found)).without("change").to_json()
         },

@@ -50,14 +50,14 @@ def with_scores(summary: bytes, found: Sequence[ScoreOverview]) -> bytes:
     return orjson.dumps({**orjson.loads(summary), "scores": [_json(one) for one in found]})
 
 
-def _json(one: ScoreOverview) -> dict[str, Json]:
+def _json(overview: ScoreOverview) -> dict[str, Json]:
     return {
-        "name": one.name,
-        "task": one.task,
-        "rows": one.rows,
-        "scored": one.scored,
-        "dropped": one.dropped,
-        "median": median(one.score),
+        "name": overview.name,
+        "task": overview.task,
+        "rows": overview.rows,
+        "scored": overview.scored,
+        "dropped": overview.dropped,
+        "median": median(overview.score),
         "fits": [
             {
                 "by": fit.name,
@@ -69,6 +69,6 @@ def _json(one: ScoreOverview) -> dict[str, Json]:
                 "high": fit.quality.high,
                 "estimate": fit.quality.method,
             }
-            for fit in one.fits
+            for fit in overview.fits
         ],
     }

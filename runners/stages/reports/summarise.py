@@ -57,7 +57,11 @@ def summarise(
     hidden = hidden_rows(store, generation)
     modalities: dict[str, Mapping[str, int]] = {}
     layers = tuple(_layer(store, generation, name, hidden, modalities, jobs) for name in sorted(generation.layers))
-    declared = {} if recipe is None else {one.name: (one.source_class, one.licence) for one in recipe.config.sources}
+    declared = (
+        {}
+        if recipe is None
+        else {source.name: (source.source_class, source.licence) for source in recipe.config.sources}
+    )
     ingested: dict[str, _Ingested] = {}
     for task in store.each_task(generation):
         ingested.setdefault(task.source, _Ingested()).add(task)

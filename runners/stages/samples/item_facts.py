@@ -53,7 +53,7 @@ def shot_lines(begins: Sequence[Sequence[float] | None] | None) -> Iterator[tupl
     for times in begins or ():
         if times:
             rest = ", …" if len(times) > MOST_VALUES else ""
-            shown = ", ".join(f"{one:.2f}" for one in times[:MOST_VALUES])
+            shown = ", ".join(f"{time:.2f}" for time in times[:MOST_VALUES])
             yield "shots", f"{grouped(len(times))}, beginning at {shown}{rest} s"
 
 

@@ -38,10 +38,10 @@ def run_list(file: str, among: Among, most: int, console: Console, *, as_json: b
     require_among(decided, among)
     samples = listed_samples(decided, among, most)
     wanted: dict[str, set[int]] = {}
-    for one in samples:
-        wanted.setdefault(one.shard, set()).add(one.row)
+    for sample in samples:
+        wanted.setdefault(sample.shard, set()).add(sample.row)
     previews = read_previews(store, generation, recipe.config.text, wanted)
-    shown = [(one, previews[one.shard, one.row]) for one in samples]
+    shown = [(sample, previews[sample.shard, sample.row]) for sample in samples]
     if as_json:
         said = [asdict(one) | {"url": preview.url, "text": preview.text} for one, preview in shown]
         sys.stdout.buffer.write(orjson.dumps(said) + b"\n")
