@@ -178,9 +178,6 @@ class RunAnnotation(beam.DoFn):
         for bound in self._context.operators:
             if bound.layer in task.missing:
                 self._loaded.load(bound)
-        heartbeat = HeartbeatWriter(self._context.store.objects, task.commit)
-        try:
+        with HeartbeatWriter(self._context.store.objects, task.commit) as heartbeat:
             annotate_shard(self._context, self._loaded, task, heartbeat)
-        finally:
-            heartbeat.stop()
         yield task.shard

@@ -29,11 +29,8 @@ class RunIngest(beam.DoFn):
         """Runs the task unless it is committed; safe to repeat."""
         task = ingest_task(element)
         key = self._context.sources[task.source].key(self._context.limits)
-        heartbeat = HeartbeatWriter(self._context.store.objects, layout.task_commit(key, task.name))
-        try:
+        with HeartbeatWriter(self._context.store.objects, layout.task_commit(key, task.name)) as heartbeat:
             commit = run_task(self._context, task, heartbeat)
-        finally:
-            heartbeat.stop()
         yield commit.task
 
 
@@ -43,11 +40,8 @@ class RunExtraction(RunIngest):
     def process(self, element: bytes) -> Iterator[str]:
         """Reads the shard's records again by reference."""
         task = ExtractionTask.from_json(element)
-        heartbeat = HeartbeatWriter(self._context.store.objects, task.commit)
-        try:
+        with HeartbeatWriter(self._context.store.objects, task.commit) as heartbeat:
             extract_shard(self._context, task, heartbeat)
-        finally:
-            heartbeat.stop()
         yield task.shard
 
 

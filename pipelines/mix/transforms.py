@@ -29,9 +29,6 @@ class CountTokens(beam.DoFn):
             self._edits = self._context.bound.open_edits()
             self._tokenizer = self._context.bound.open_tokenizer()
         task = RowLayerTask.from_json(element)
-        heartbeat = HeartbeatWriter(self._context.store.objects, task.commit)
-        try:
+        with HeartbeatWriter(self._context.store.objects, task.commit) as heartbeat:
             count_shard(self._context, self._edits, self._tokenizer, task, heartbeat)
-        finally:
-            heartbeat.stop()
         yield task.shard

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
@@ -98,7 +98,7 @@ def heartbeat_seconds(objects: ObjectStore) -> float:
 
 
 class HeartbeatWriter:
-    """Puts a task's heartbeats, at most one per second, or per ten seconds on an object store."""
+    """Puts a task's heartbeats while a block runs, at most one per second, or per ten seconds on an object store."""
 
     def __init__(self, objects: ObjectStore, commit: str) -> None:
         """`commit`: the path of the task's commit."""
@@ -117,8 +117,10 @@ class HeartbeatWriter:
         self._objects.put(self._path, canonical_json(asdict(Heartbeat(records, rows, done))).encode())
         self._has_written = True
 
-    def stop(self) -> None:
-        """Removes the heartbeat of a task that was committed or has failed."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         if self._has_written:
             self._objects.delete(self._path)
 

@@ -251,9 +251,6 @@ class TraceRows(beam.DoFn):
         if self._tracer is None:
             self._tracer = make_tracer(self._context)
         task = RowLayerTask.from_json(element)
-        heartbeat = HeartbeatWriter(self._context.store.objects, task.commit)
-        try:
+        with HeartbeatWriter(self._context.store.objects, task.commit) as heartbeat:
             trace_shard(self._context, self._tracer, task, heartbeat)
-        finally:
-            heartbeat.stop()
         yield task.shard

@@ -64,7 +64,7 @@ class Payload:
 
     body: bytes | None
     head: bytes = b""
-    decoded_content: str = ""
+    codings_removed: str = ""
     ignored: str = ""
 
 
@@ -130,7 +130,7 @@ def decode_payload(head: HttpHead, stored: bytes, cap: int, truncated: bool) -> 
     transfer, content = head.codings(b"transfer-encoding"), head.codings(b"content-encoding")
     if len(transfer) + len(content) > MAX_CODINGS:
         return f"more than {MAX_CODINGS} codings"
-    decoded_content: list[str] = []
+    removed: list[str] = []
     ignored: list[str] = []
     body, is_large = stored, False
     for codings, is_content in ((transfer, False), (content, True)):
@@ -139,7 +139,7 @@ def decode_payload(head: HttpHead, stored: bytes, cap: int, truncated: bool) -> 
             if result.state in ("whole", "large") or (result.state == "broken" and truncated and result.body):
                 body = result.body
                 if is_content:
-                    decoded_content.append(coding)
+                    removed.append(coding)
                 if result.state == "large":  # the beginning of the content is still readable
                     is_large = truncated = True
             elif result.state == "foreign":
@@ -150,7 +150,7 @@ def decode_payload(head: HttpHead, stored: bytes, cap: int, truncated: bool) -> 
                     f"the {'content' if is_content else 'transfer'} coding {coding[:40]!r} breaks off or is not undone"
                 )
     is_large = is_large or len(body) > cap
-    named = ", ".join(reversed(decoded_content)), ", ".join(reversed(ignored))
+    named = ", ".join(reversed(removed)), ", ".join(reversed(ignored))
     return Payload(None, body[:HEAD_BYTES], *named) if is_large else Payload(body, b"", *named)
 
 

@@ -245,8 +245,8 @@ def _large_body(head: HttpHead, block: Block, size: int, truncated: bool) -> Lar
 
 
 def _note_codings(metadata: dict[str, Json], payload: Payload) -> None:
-    if payload.undone:
-        metadata["content_encoding"] = payload.undone
+    if payload.codings_removed:
+        metadata["content_encoding"] = payload.codings_removed
     if payload.ignored:
         metadata["content_encoding_ignored"] = payload.ignored
 

@@ -30,7 +30,7 @@ SOURCE = SourceRows("crawl", "web", "unknown", (200,))
 def tied(raw: bytes, cuts: Sequence[int] = ()) -> list[Event]:
     """The events of a file that is cut into parts at these places."""
     bounds = [0, *sorted(min(cut, len(raw)) for cut in cuts), len(raw)]
-    reader = container_reader("warc", "a.warc", ColumnMapping(), tied=True)
+    reader = container_reader("warc", "a.warc", ColumnMapping(), with_referrers=True)
     parts = (FilePart("a.warc", len(raw), start, end) for start, end in pairwise(bounds))
     return [
         event for part in parts for event in reader(io.BytesIO(raw), part, ReadLimits()) if isinstance(event, Event)

@@ -130,7 +130,7 @@ CLOCK = "this machine's clock differs from the service's by too much"
 def test_credentials_that_google_rejects_are_not_a_wrong_clock() -> None:
     exceptions = pytest.importorskip("google.auth.exceptions")
     place, endpoint = f"gs://{BUCKET}/x", "https://storage"
-    clock = gcs_session.said(
+    clock = gcs_session.translated_error(
         exceptions.RefreshError("Token must be a short-lived token and in a reasonable timeframe"), place, endpoint
     )
     assert str(clock) == f"{place}: {CLOCK}; set the clock (timedatectl set-ntp true)"
@@ -139,11 +139,13 @@ def test_credentials_that_google_rejects_are_not_a_wrong_clock() -> None:
         exceptions.RefreshError("invalid_grant: Bad Request"),
         exceptions.DefaultCredentialsError("reasonable timeframe"),
     ):
-        assert str(gcs_session.said(error, place, endpoint)).startswith(f"{place}: the credentials were rejected (")
-    unreachable = gcs_session.said(exceptions.TransportError("no route"), place, endpoint)
+        assert str(gcs_session.translated_error(error, place, endpoint)).startswith(
+            f"{place}: the credentials were rejected ("
+        )
+    unreachable = gcs_session.translated_error(exceptions.TransportError("no route"), place, endpoint)
     assert isinstance(unreachable, TransientError)
     assert "the credential service cannot be reached" in str(unreachable)
-    assert gcs_session.said(KeyError("x"), place, endpoint) is None
+    assert gcs_session.translated_error(KeyError("x"), place, endpoint) is None
 
 
 def test_a_listing_that_is_not_found_is_of_no_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
