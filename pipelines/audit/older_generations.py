@@ -11,7 +11,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.integrity.damage import DROP_OLDER, DamagedError, MissingError
 from winnow.schemas.errors import StoreError
-from winnow.schemas.records import GenerationRecord, TaskCommit
+from winnow.schemas.records import GenerationRecord
 
 NAMED = (layout.SAMPLES_OBJECTS, layout.LAYERS, layout.MANIFESTS, layout.QUARANTINE, layout.DROPPED)
 """Where the files are that generations name."""
@@ -74,13 +74,9 @@ def _objects(store: Store, record: GenerationRecord, layer: str) -> Iterator[str
 def _ranges(store: Store, record: GenerationRecord) -> Iterator[str]:
     try:
         for task in store.every_task(record):
-            yield from _refused(task)
+            yield from (ranges.path for ranges in (task.dropped, task.quarantine) if ranges)
     except (DamagedError, MissingError):
         return
-
-
-def _refused(task: TaskCommit) -> Iterator[str]:
-    return (ranges.path for ranges in (task.dropped, task.quarantine) if ranges)
 
 
 def _record(store: Store, number: int, latest: GenerationRecord) -> GenerationRecord | None:

@@ -20,7 +20,7 @@ from winnow.pipelines.decoding.child_process import READY, STRIKES, ChildProcess
 from winnow.pipelines.decoding.decoding_process import BATCH, BATCH_FILES, Answer, DecodingPlan, Request
 from winnow.schemas.errors import StageError
 
-__all__ = ["CRASHED", "HELD_BYTES", "Room", "decode_isolated"]
+__all__ = ["CRASHED", "HELD_BYTES", "PixelBuffer", "decode_isolated"]
 
 CRASHED: Final = "crashed"
 """The status of a picture that killed each process that was to decode it."""
@@ -34,7 +34,7 @@ _File: TypeAlias = tuple[bytes, str, int | None]
 _KEPT_FILE_BYTES: Final = 8 << 20
 
 
-class Room:
+class PixelBuffer:
     """Memory into which pictures are decoded one after another, so that a batch needs no copy.
 
     New pages cost as much as decoding, so memory is reused, once the last array or Arrow buffer in it is gone.
@@ -89,8 +89,8 @@ class Room:
 
 
 def decode_isolated(content: bytes, mime: str, limits: DecodeLimits, side: int | None = None) -> Still:
-    """Decodes one picture in the process, without a room; raises as `Room.decode` does."""
-    return Room(limits).decode(content, mime, side)
+    """Decodes one picture in the process, without a room; raises as `PixelBuffer.decode` does."""
+    return PixelBuffer(limits).decode(content, mime, side)
 
 
 class _Decoder:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.image.changes.options import PictureChanges
 from winnow.filters.video.clips.options import ClipFile
-from winnow.pipelines.export.media.fetching import Asked, Fetched, fetch_media, marked, sums_of_items
+from winnow.pipelines.export.media.fetching import Fetched, WantedItems, fetch_media, marked, sums_of_items
 from winnow.pipelines.export.planning.export_run import FACES, ExportDetails, ExportRun
 from winnow.pipelines.export.planning.sizing import Way, order_key
 from winnow.pipelines.media.references import referred_bytes
@@ -186,7 +186,7 @@ def _fetched(
         return
     changes = PictureChanges.from_json(way.pictures)
     clips = ClipFile.from_json(way.clips) if way.clips else ClipFile()
-    asked = Asked(read.source, read.media, changes, read.faces, read.crashed, clips)
+    asked = WantedItems(read.source, read.media, changes, read.faces, read.crashed, clips)
     for fetched in fetch_media(export_run.media, asked, which, MAX_BLOCK_BYTES):
         yield fetched.rows, fetched
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.export.formats.columns import NO_BANDS
 from winnow.pipelines.export.formats.protocol import WrittenShard
-from winnow.pipelines.export.media.fetching import Lacking, lacking_of, sums_of_lists
+from winnow.pipelines.export.media.fetching import MissingMedia, lacking_of, sums_of_lists
 from winnow.pipelines.export.media.spool import HELD, MediaSpool
 from winnow.pipelines.export.places.manifest import LeftOut, ShardCommit, file_records
 from winnow.pipelines.export.planning.export_run import Destination, ExportRun, Place
@@ -101,7 +101,7 @@ class OrderedRows:
         self._columns, self._texts = _joined(batches, spool)
         self._order = _ordered(self._columns)
         self._refuse_equal(shard)
-        self._lacking: dict[int, Lacking] = lacking_of(self._columns["modality"], self._columns["metadata"])
+        self._lacking: dict[int, MissingMedia] = lacking_of(self._columns["modality"], self._columns["metadata"])
         if sources is not None and crashed is not None:
             held = self._columns["media"]
             self._columns["media"], more = spool.copy_large(

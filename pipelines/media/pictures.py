@@ -20,7 +20,7 @@ from winnow.filters.image.decode.stills import TOO_LARGE, DecodeLimits, Still, U
 from winnow.filters.operators import FILES, NO_PIXELS
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.pipelines.decoding.decoding_process import BATCH_FILES
-from winnow.pipelines.decoding.isolation import CRASHED, HELD_BYTES, Room
+from winnow.pipelines.decoding.isolation import CRASHED, HELD_BYTES, PixelBuffer
 from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable, status_of_other
 from winnow.pipelines.media.required_media import RequiredMedia
 from winnow.pipelines.reading.items import list_ends, list_sums
@@ -86,7 +86,7 @@ class Pictures:
         self.statuses: list[str | None] = [None] * len(self._items)
         self._stills: dict[tuple[int, int], Still] = {}  # by item and scale
         self._sides: dict[int, tuple[int, int]] = {}  # of items that have been decoded; those of their rows may lie
-        self._room = Room(source.limits, source.held_bytes)
+        self._room = PixelBuffer(source.limits, source.held_bytes)
         self._common = next((side for side in sides if side != NO_PIXELS), 1)
         self._repeated = {side for side in sides if side is not None and sides.count(side) > 1}
         self._shrunk: dict[tuple[int, int], Still] = {}  # by item and side

@@ -182,7 +182,8 @@ def put_plan(store: Store, planned: NewPlan) -> PlanRecord:
         drawn, shard = draw_shard(inventory, number, planned.stages, held_out), inventory.shards[number]
         if not drawn.num_rows:
             return None
-        return DrawnObject(shard.shard, shard.source, put_draw(store, plan.request, shard.shard, drawn), drawn.num_rows)
+        put = put_table(store.objects, drawn, lambda content: layout.draw_object(plan.request, shard.shard, content))
+        return DrawnObject(shard.shard, shard.source, put.path, drawn.num_rows)
 
     draws = DrawnObjects.of(one for one in inventory.each(put) if one is not None)
     record = PlanRecord(plan, draws.put(store.objects, plan.request))
@@ -319,8 +320,3 @@ def draw_shard(inventory: Inventory, shard: int, stages: Sequence[PlannedStage],
         ],
         schema=DRAW,
     )
-
-
-def put_draw(store: Store, request: str, shard: str, drawn: pa.Table) -> str:
-    """Publish the draw of a shard; return its path."""
-    return put_table(store.objects, drawn, lambda content: layout.draw_object(request, shard, content)).path

@@ -90,7 +90,7 @@ def hexadecimal(value: bytes | None) -> str | None:
 
 
 @dataclass(slots=True)
-class Heads:
+class LargestClusters:
     """Counts the rows that name clusters by size, and keeps the largest clusters."""
 
     most: int
@@ -118,7 +118,7 @@ class Heads:
         names = ids.take(pa.array(chosen)).to_pylist()
         said = zip(texts[chosen].tolist(), sizes[chosen].tolist(), names, strict=True)
         self.absorb(
-            Heads(
+            LargestClusters(
                 self.most,
                 tuple(binned.tolist()),
                 len(ids),
@@ -130,7 +130,7 @@ class Heads:
             )
         )
 
-    def absorb(self, other: "Heads") -> None:
+    def absorb(self, other: "LargestClusters") -> None:
         """Adds the counts of other rows."""
         self.sizes = tuple(map(sum, zip(self.sizes, other.sizes, strict=True)))
         self.rows += other.rows
@@ -162,7 +162,7 @@ class Heads:
 
 
 @dataclass(slots=True)
-class Gathered:
+class ClusterFacts:
     """The facts collected so far about a shown cluster."""
 
     sources: dict[str, int] = field(default_factory=dict)
@@ -171,7 +171,7 @@ class Gathered:
     head: tuple[str, int, str] | None = None  # shard, row, id
     other: tuple[float, str, str, int] | None = None  # similarity, id, shard, row
 
-    def absorb(self, other: "Gathered") -> None:
+    def absorb(self, other: "ClusterFacts") -> None:
         """Adds facts from other shards."""
         self.sources = dict(Counter(self.sources) + Counter(other.sources))
         self.languages = dict(Counter(self.languages) + Counter(other.languages))
@@ -205,7 +205,7 @@ def _ranked(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
 
 
 def gather(
-    found: list[Gathered],
+    found: list[ClusterFacts],
     shard: ListedShard,
     lines: ClusterLines,
     chosen: NDArray[np.int64],
@@ -267,7 +267,7 @@ class Row:
         return self.rank, 2.0 if self.similarity is None else self.similarity, self.id
 
 
-class Picked:
+class PickedRows:
     """The first rows of one cluster: the requested row, its match, the naming row, then the others."""
 
     def __init__(self, own: bytes, said: Membership, most: int) -> None:
@@ -315,7 +315,7 @@ class Picked:
             )
         self._keep(fresh)
 
-    def absorb(self, other: "Picked") -> None:
+    def absorb(self, other: "PickedRows") -> None:
         """Adds the cluster's rows in other shards."""
         self.found += other.found
         self.matched = other.matched or self.matched

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.query.cluster_counts import Gathered, Heads, Overview, gather
+from winnow.pipelines.query.cluster_counts import ClusterFacts, LargestClusters, Overview, gather
 from winnow.pipelines.query.cluster_rows import ClusterLines, read_clusters
 from winnow.pipelines.query.duplicates import LANGUAGE, Browser
 from winnow.pipelines.running.job_tasks import Jobs
@@ -52,7 +52,7 @@ class ClusterShard(ListedShard):
 class Described:
     """The facts of the largest clusters."""
 
-    clusters: tuple[Gathered, ...]
+    clusters: tuple[ClusterFacts, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ class KeptClusters:
     """`decisions/clusters/<key>.json`: the clusters of one kind of duplicates."""
 
     basis: Basis
-    heads: Heads
-    gathered: tuple[Gathered, ...]  # of the largest
+    heads: LargestClusters
+    gathered: tuple[ClusterFacts, ...]  # of the largest
 
     def overview(self, browser: Browser, kind: Kind, most: int) -> Overview:
         """What they come to, with the largest of them."""
@@ -80,29 +80,29 @@ class ClusterTasks:
     shards: ShardList[ClusterShard]
     steps: "JobSteps"
 
-    def counting(self, jobs: Jobs) -> Iterator[Heads]:
+    def counting(self, jobs: Jobs) -> Iterator[LargestClusters]:
         """Run the pass that counts clusters, and finds the largest."""
-        return over_groups(self.steps, jobs, f"Clusters-{self.kind}", self.shards, self.count, Heads)
+        return over_groups(self.steps, jobs, f"Clusters-{self.kind}", self.shards, self.count, LargestClusters)
 
     def describing(self, ids: Sequence[str], jobs: Jobs) -> Iterator[Described]:
         """Run the pass that collects what is shown of the largest."""
         work = partial(self.describe, tuple(ids))
         return over_groups(self.steps, jobs, f"Largest-{self.kind}", self.shards, work, Described)
 
-    def count(self, group: int) -> Heads:
+    def count(self, group: int) -> LargestClusters:
         """Count the clusters that rows of a range of shards name."""
 
-        def counted(number: int) -> Heads:
-            heads, hidden = Heads(self.most), self.shards.hidden(number)
+        def counted(number: int) -> LargestClusters:
+            heads, hidden = LargestClusters(self.most), self.shards.hidden(number)
             for lines in self._rows(number, None):
                 heads.add(self.kind, lines, np.zeros(0, np.int64) if hidden is None else hidden)
             return heads
 
         return self.counted(self._each(group, counted))
 
-    def counted(self, parts: Iterable[Heads]) -> Heads:
+    def counted(self, parts: Iterable[LargestClusters]) -> LargestClusters:
         """Add up the results of tasks."""
-        found = Heads(self.most)
+        found = LargestClusters(self.most)
         for part in parts:
             found.absorb(part)
         return found
@@ -113,7 +113,7 @@ class ClusterTasks:
 
     def described(self, ids: Sequence[str], parts: Iterable[Described]) -> Described:
         """Join the results of tasks."""
-        found = [Gathered() for _ in ids]
+        found = [ClusterFacts() for _ in ids]
         for some in parts:
             for one, more in zip(found, some.clusters, strict=False):  # a shard without any gives nothing
                 one.absorb(more)
@@ -125,7 +125,7 @@ class ClusterTasks:
     def _facts(self, ids: Sequence[str], number: int) -> Described:
         shard, layer = self.shards.all[number], layer_of_kind(self.kind)
         wanted = pa.array([bytes.fromhex(one) for one in ids], pa.binary(ID_BYTES))
-        found = [Gathered() for _ in ids]
+        found = [ClusterFacts() for _ in ids]
         parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
         for lines in self._rows(number, self.shards.hidden(number)):
             index = pc.index_in(lines.columns[f"{layer}.cluster"], value_set=wanted)
@@ -144,7 +144,7 @@ class ClusterTasks:
         return Described(tuple(found))
 
     def _count_languages(
-        self, found: Sequence[Gathered], shard: ClusterShard, rows: NDArray[np.int64], of: NDArray[np.int64]
+        self, found: Sequence[ClusterFacts], shard: ClusterShard, rows: NDArray[np.int64], of: NDArray[np.int64]
     ) -> None:
         measured = shard.objects.get(LANGUAGE.layer)
         if measured is None:

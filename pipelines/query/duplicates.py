@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from winnow.filters.duplicates.kind import find_kind, kind_names, kinds_in_order
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe.stage import generation_keys
-from winnow.pipelines.query.cluster_counts import Membership, Picked, Row, hexadecimal
+from winnow.pipelines.query.cluster_counts import Membership, PickedRows, Row, hexadecimal
 from winnow.pipelines.query.cluster_rows import BY, COUNTED, SIMILARITY, ClusterLines, read_clusters, said_of
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.reading.columns import Column
@@ -159,18 +159,18 @@ class Browser:
         assert said.cluster is not None
         own = bytes.fromhex(said.id)
 
-        def picking(shard: ManifestRow) -> Picked:
-            some = Picked(own, said, most)
+        def picking(shard: ManifestRow) -> PickedRows:
+            some = PickedRows(own, said, most)
             for lines in self._shard(said.kind, shard):
                 some.add(said.kind, shard, lines)
             return some
 
-        picked = Picked(own, said, most)
+        picked = PickedRows(own, said, most)
         for one in self._each(said.kind, picking):
             picked.absorb(one)
         return Members(picked.found, tuple(self._members(said, picked.rows)), self._matched(picked))
 
-    def _matched(self, picked: "Picked") -> Place | None:
+    def _matched(self, picked: "PickedRows") -> Place | None:
         if picked.matched is None:
             return None
         shard, row, _ = picked.matched

@@ -83,7 +83,7 @@ class FoundRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """The first rows that match, and whether a forgotten one did."""
 
     rows: tuple[FoundRow, ...] = ()
@@ -99,23 +99,23 @@ class SearchTasks:
     shards: ShardList[ListedShard]
     steps: "JobSteps"
 
-    def found(self, jobs: Jobs) -> Found:
+    def found(self, jobs: Jobs) -> SearchResult:
         """Search all shards."""
-        return self._first(over_groups(self.steps, jobs, "Search", self.shards, self.search, Found))
+        return self._first(over_groups(self.steps, jobs, "Search", self.shards, self.search, SearchResult))
 
-    def search(self, group: int) -> Found:
+    def search(self, group: int) -> SearchResult:
         """Search a range of shards, until there is enough; little is read after that, on a disk nothing."""
         return self._first(map_objects(self.objects, self._of_shard, self.shards.in_group(group), TABLES_AT_ONCE))
 
-    def _first(self, parts: Iterable[Found]) -> Found:
-        total = Found()
+    def _first(self, parts: Iterable[SearchResult]) -> SearchResult:
+        total = SearchResult()
         for part in parts:
-            total = Found((*total.rows, *part.rows)[: self.wanted.most], total.forgotten or part.forgotten)
+            total = SearchResult((*total.rows, *part.rows)[: self.wanted.most], total.forgotten or part.forgotten)
             if len(total.rows) == self.wanted.most:
                 break
         return total
 
-    def _of_shard(self, number: int) -> Found:
+    def _of_shard(self, number: int) -> SearchResult:
         path, hidden = self.shards.all[number].objects[layout.SAMPLES], self.shards.hidden(number)
         unseen = frozenset[int]() if hidden is None else frozenset(hidden.tolist())
         rows, forgotten, start = list[FoundRow](), False, 0
@@ -127,9 +127,9 @@ class SearchTasks:
                 identity = read_rows(self.objects, path, [row], ["id"])["id"][0].as_py()
                 rows.append(FoundRow(number, row, identity.hex()))
                 if len(rows) == self.wanted.most:
-                    return Found(tuple(rows), forgotten)
+                    return SearchResult(tuple(rows), forgotten)
             start += batch.num_rows
-        return Found(tuple(rows), forgotten)
+        return SearchResult(tuple(rows), forgotten)
 
 
 def search_tasks(store: Store, generation: Generation, wanted: Wanted, steps: "JobSteps") -> SearchTasks:
@@ -140,7 +140,7 @@ def search_tasks(store: Store, generation: Generation, wanted: Wanted, steps: "J
     return SearchTasks(store.objects, wanted, group_shards(steps, ListedShard, shards, hidden), steps)
 
 
-def single_match(store: Store, generation: Generation, wanted: Wanted, found: Found) -> Place:
+def single_match(store: Store, generation: Generation, wanted: Wanted, found: SearchResult) -> Place:
     """The place of the sample that was found; WinnowError if none or several match, or it is forgotten."""
     if len(found.rows) == 1:
         (one,) = found.rows

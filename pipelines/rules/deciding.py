@@ -41,7 +41,7 @@ from winnow.pipelines.rules.representatives.choosing import RepresentativeChoose
 from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES, Duplicates
 from winnow.pipelines.rules.sites import SiteCounts
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.hiding.blocks import hidden_in
+from winnow.pipelines.store.hiding.redaction import hidden_in
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches
 from winnow.schemas.errors import StoreError
 from winnow.schemas.rows.extraction import WITHOUT_TEXT

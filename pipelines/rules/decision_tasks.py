@@ -14,10 +14,17 @@ from winnow.pipelines.rules.coverage import CoverageCounter, Detector, LanguageC
 from winnow.pipelines.rules.deciding import candidates_of_shard, decide_shard, dropped_samples
 from winnow.pipelines.rules.decisions import DecisionCounts, ShardDecisions
 from winnow.pipelines.rules.evaluation import Evaluator, Undecided, UndecidedError
-from winnow.pipelines.rules.kept_decisions import Asked, KeptDecisions, OutcomeCounts
+from winnow.pipelines.rules.kept_decisions import DecisionRequest, KeptDecisions, OutcomeCounts
 from winnow.pipelines.rules.listed_samples import ListedSample, listed_in_shard, merged_lists
 from winnow.pipelines.rules.map_shards import map_shards
-from winnow.pipelines.rules.near_thresholds import EVERY, Among, Sides, merged_sides, sides_in_shard, threshold_cuts
+from winnow.pipelines.rules.near_thresholds import (
+    EVERY,
+    SampleFilter,
+    Sides,
+    merged_sides,
+    sides_in_shard,
+    threshold_cuts,
+)
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.rules.representatives.candidates import Candidates, LargeCluster
 from winnow.pipelines.rules.representatives.choosing import RepresentativeChooser
@@ -106,7 +113,7 @@ class DecisionTasks:
     scores: tuple[str, ...]
     shards: ShardList[ListedShard]
     steps: "JobSteps"
-    among: Among = EVERY  # the rows that count for thresholds and lists
+    among: SampleFilter = EVERY  # the rows that count for thresholds and lists
     most: int = 0  # the samples of a list
 
     def find(self, group: int) -> _Found:
@@ -195,7 +202,7 @@ class DecisionTasks:
             self._merged_sides([part.thresholds for part in parts]),
         )
 
-    def decided(self, asked: Asked, jobs: Jobs) -> KeptDecisions:
+    def decided(self, asked: DecisionRequest, jobs: Jobs) -> KeptDecisions:
         """Decide all rows; without representatives, only measure how far they are from thresholds."""
         chosen, why = self.prepare(jobs)
         work = partial(self.decide, rules=why is None)
@@ -356,7 +363,7 @@ class _OfShard:
     undecided: Undecidable | None = None
 
 
-def decision_tasks(asked: Asked, steps: "JobSteps") -> DecisionTasks:
+def decision_tasks(asked: DecisionRequest, steps: "JobSteps") -> DecisionTasks:
     """Return the tasks over all shards, listed in the passes' folder."""
     pinned = asked.pinned.with_layers(asked.generation, asked.layers)
     return replace(pinned_tasks(pinned, asked.layers, steps), detectors=asked.detectors, scores=asked.scores)

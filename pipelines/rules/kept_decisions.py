@@ -76,7 +76,7 @@ class KeptDecisions:
 
 
 @dataclass(frozen=True)
-class Asked:
+class DecisionRequest:
     """What a record is about."""
 
     pinned: PinnedProgram
@@ -118,12 +118,12 @@ class Asked:
         return fingerprint_of(settings)
 
 
-def find_decisions(asked: Asked) -> KeptDecisions | None:
+def find_decisions(asked: DecisionRequest) -> KeptDecisions | None:
     """Return the record, if it is there and whole."""
     return find_facts(asked.pinned.store.objects, KeptDecisions, layout.rule_decisions(asked.key))
 
 
-def keep_decisions(asked: Asked, record: KeptDecisions) -> None:
+def keep_decisions(asked: DecisionRequest, record: KeptDecisions) -> None:
     """Store the record."""
     put_facts(asked.pinned.store.objects, layout.rule_decisions(asked.key), record)
 

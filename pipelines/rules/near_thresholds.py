@@ -44,7 +44,7 @@ class NearSample:
 
 
 @dataclass(frozen=True, slots=True)
-class Among:
+class SampleFilter:
     """The samples that count; empty means all."""
 
     language: str = ""
@@ -52,7 +52,7 @@ class Among:
     reason: str = ""  # of a rule that drops them
 
 
-EVERY = Among()
+EVERY = SampleFilter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def threshold_cuts(program: RuleProgram) -> tuple[tuple[ProgramRule, Cut], ...]:
 
 
 def sides_in_shard(
-    pinned: PinnedProgram, number: int, shard: ShardObjects, nearest: int = NEAREST, among: Among = EVERY
+    pinned: PinnedProgram, number: int, shard: ShardObjects, nearest: int = NEAREST, among: SampleFilter = EVERY
 ) -> list[Sides]:
     """Return both sides of every threshold in one shard, naming at most `nearest` rows per side; only rows in `among`
     count."""

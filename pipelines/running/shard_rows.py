@@ -17,7 +17,7 @@ from winnow.pipelines.reading.columns import Column, read_aligned
 from winnow.pipelines.running.ledger.worker_deaths import Marker, Position, excluded_positions, has_killed_worker
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.blocks import hidden_in
+from winnow.pipelines.store.hiding.redaction import hidden_in
 from winnow.pipelines.store.hiding.scans import load_hiding
 
 BATCH_ROWS = 2048

@@ -25,7 +25,7 @@ from winnow.pipelines.running.ledger.worker_deaths import Position, excluded_pos
 from winnow.pipelines.score.example_buffer import ExampleBuffer
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.blocks import hidden_in
+from winnow.pipelines.store.hiding.redaction import hidden_in
 from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import ScoreError

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.scores import BoundScore, group_column, layers_of
 from winnow.pipelines.dedupe.stage import existing_layer
-from winnow.pipelines.running.row_layers import PendingShards, load_layers, pending_shards
+from winnow.pipelines.running.row_layers import load_layers, pending_shards
 from winnow.pipelines.score.keys import TraceLayer, score_key
 from winnow.pipelines.score.weights import forgotten_by, weight_keys, without_forgotten
 from winnow.pipelines.store import layout
@@ -40,11 +40,6 @@ def trace_layer(store: Store, bound: BoundScore, state: StoreState, forgotten: s
         state.note_keys(name)
     forgotten = forgotten_by(store) if forgotten is None else forgotten
     return TraceLayer(bound, weight_keys(bound, state, forgotten), forgotten)
-
-
-def pending_traces(state: StoreState, layer: TraceLayer) -> PendingShards:
-    """Return the shards that have no trace yet."""
-    return pending_shards(state, [layer])
 
 
 def load_trace(state: StoreState, layer: TraceLayer) -> bool:

@@ -55,7 +55,7 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
     old = [layout.generation(number) for number in numbers if number not in kept]
     sets = list(store.objects.list(layout.LAYER_SETS))
     commits = [info for prefix in (layout.TASK_COMMITS, layout.LAYER_COMMITS) for info in store.objects.list(prefix)]
-    merged = _merged_statistics(store, kept)
+    merged = tuple(sorted(layout.merged_statistics(*value) for value in _values(store, kept)))
     objects = [
         info
         for prefix in layout.DATA
@@ -123,11 +123,6 @@ def _values(store: Store, kept: Sequence[int]) -> set[tuple[str, str, str]]:
         for layer, entry in record.layers.items()
         for key, one in entry.keys.items()
     }
-
-
-def _merged_statistics(store: Store, kept: Sequence[int]) -> tuple[str, ...]:
-    """The prefixes of the merged statistics of these generations' layers."""
-    return tuple(sorted(layout.merged_statistics(*value) for value in _values(store, kept)))
 
 
 def _weights(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:

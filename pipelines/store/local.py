@@ -213,9 +213,9 @@ def _without_waiting(path: str, flags: int) -> int:
 
 def _is_left(name: str, *, elsewhere: bool) -> bool:
     writer = Process.of(name)
-    if writer is None or not writer.is_here:
+    if writer is None or not writer.is_visible:
         return elsewhere
-    return not writer.lives
+    return not writer.is_running
 
 
 def sync(path: Path) -> None:

@@ -14,7 +14,7 @@ from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.runners.facts.coverage import searched, uncovered
 from winnow.runners.facts.rules import effects
-from winnow.runners.report.cards.markdown import table, text
+from winnow.runners.report.markdown import table, text
 from winnow.runners.tables.escaping import visible
 from winnow.runners.tables.quantities import byte_size, grouped, share
 from winnow.runners.tables.table import Share, Table, heads, largest

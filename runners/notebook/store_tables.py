@@ -22,8 +22,8 @@ from winnow.pipelines.rules.deciding import choose_representatives, decide, drop
 from winnow.pipelines.rules.pinning import PinnedShards, ShardObjects
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.blocks import hidden_in
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
+from winnow.pipelines.store.hiding.redaction import hidden_in
 from winnow.pipelines.store.integrity.damage import MissingError
 from winnow.pipelines.store.tables import read_batches, read_schema
 from winnow.schemas.errors import RecipeError, StoreError

@@ -13,9 +13,9 @@ from winnow.pipelines.query.recipe_rules import pinned_if_measured, pinned_rules
 from winnow.pipelines.rules.coverage import SafetyCoverage, coverage_of, detectors_of
 from winnow.pipelines.rules.deciding import DROPPED_SAMPLES
 from winnow.pipelines.rules.decision_tasks import decision_tasks
-from winnow.pipelines.rules.kept_decisions import Asked, KeptDecisions, find_decisions, keep_decisions
+from winnow.pipelines.rules.kept_decisions import DecisionRequest, KeptDecisions, find_decisions, keep_decisions
 from winnow.pipelines.rules.listed_samples import ListedSample
-from winnow.pipelines.rules.near_thresholds import Among, NearThreshold, counted_thresholds, near_thresholds
+from winnow.pipelines.rules.near_thresholds import NearThreshold, SampleFilter, counted_thresholds, near_thresholds
 from winnow.pipelines.rules.pinning import PinnedProgram, pin_no_rules
 from winnow.pipelines.rules.representatives.replaced import Duplicates
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
@@ -44,7 +44,7 @@ class DuplicateDrops:
 class RuleDecisions:
     """What rules decide on a generation."""
 
-    asked: Asked
+    asked: DecisionRequest
     kept: KeptDecisions
     rules: bool = True  # False if only scores are compared, as there are no rules or they cannot run
 
@@ -114,7 +114,7 @@ def rule_decisions(
 
 
 def thresholds_among(
-    decided: RuleDecisions, text: tuple[str, ...], among: Among, reason: str = ""
+    decided: RuleDecisions, text: tuple[str, ...], among: SampleFilter, reason: str = ""
 ) -> list[NearThreshold]:
     """The thresholds of the rules, with the samples nearest to them among some; the result is not kept."""
     require_among(decided, among)
@@ -125,7 +125,7 @@ def thresholds_among(
     return near_thresholds(asked.pinned, asked.generation, text, sides, reason)
 
 
-def require_among(decided: RuleDecisions, among: Among) -> None:
+def require_among(decided: RuleDecisions, among: SampleFilter) -> None:
     """Check that the store has the source or language, and the rules the reason, that a choice of samples names;
     else WinnowError."""
     outcomes, pinned = decided.kept.outcomes, decided.asked.pinned
@@ -141,7 +141,7 @@ def require_among(decided: RuleDecisions, among: Among) -> None:
 
 
 def listed_samples(
-    decided: RuleDecisions, among: Among, most: int, console: Console | None = None
+    decided: RuleDecisions, among: SampleFilter, most: int, console: Console | None = None
 ) -> tuple[ListedSample, ...]:
     """Some samples of a reason, a language and a source."""
     jobs = command_jobs(decided.asked.pinned.store, "rules", None, console)
@@ -190,7 +190,7 @@ def representatives(pinned: PinnedProgram, generation: Generation) -> Duplicates
     """
     jobs = command_jobs(pinned.store, "rules")
     with jobs.folder("rules") as steps:
-        chosen, why = decision_tasks(Asked(pinned, generation, None, ()), steps).choose(jobs)
+        chosen, why = decision_tasks(DecisionRequest(pinned, generation, None, ()), steps).choose(jobs)
     if why is not None:
         raise why.error(pinned.program)
     return chosen
@@ -222,8 +222,8 @@ def duplicate_drops(
     return DuplicateDrops(found, stays=stays)
 
 
-def _asked(recipe: BoundRecipe, generation: Generation, pinned: PinnedProgram) -> Asked:
+def _asked(recipe: BoundRecipe, generation: Generation, pinned: PinnedProgram) -> DecisionRequest:
     detectors = detectors_of(recipe.operators) if recipe.config.annotate else ()
     there = tuple(detector for detector in detectors if detector.column.layer in generation.layers)
     scores = tuple(entry.layer for entry in recipe.config.score if entry.layer in generation.layers)
-    return Asked(pinned, generation, there if detectors else None, scores)
+    return DecisionRequest(pinned, generation, there if detectors else None, scores)

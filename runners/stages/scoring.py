@@ -13,10 +13,10 @@ from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.media.score_inputs import Inputs
 from winnow.pipelines.media.thumbnails import picture_source
 from winnow.pipelines.reading.columns import MEDIA
-from winnow.pipelines.running.row_layers import load_layers
+from winnow.pipelines.running.row_layers import load_layers, pending_shards
 from winnow.pipelines.score.keys import TraceLayer
 from winnow.pipelines.score.planted_errors import plant_errors
-from winnow.pipelines.score.stage import load_trace, missing_layers, pending_traces, trace_layer
+from winnow.pipelines.score.stage import load_trace, missing_layers, trace_layer
 from winnow.pipelines.score.trace import TraceContext, TraceRows, WeightTracer, weight_tracer
 from winnow.pipelines.score.weights import (
     WeightsContext,
@@ -179,7 +179,7 @@ def _trace(
     """Update the trace of a score for the rows of the state, or for the shards in `mine`."""
     layer = _ready_layer(run.store, recipe, state, bound)
     shards = state if mine is None else mine
-    pending = pending_traces(shards, layer)
+    pending = pending_shards(shards, [layer])
     expected = shards.keys[layer.layer]
     ran = CompletedTasks()
     if pending:

@@ -22,7 +22,7 @@ from winnow.filters.image.changes.pixels import Box
 from winnow.filters.image.decode.stills import DecodeLimits, Still, UndecodableError
 from winnow.filters.video.clips.options import ClipFile
 from winnow.pipelines.decoding.decoding_process import BATCH_FILES
-from winnow.pipelines.decoding.isolation import CRASHED, Room
+from winnow.pipelines.decoding.isolation import CRASHED, PixelBuffer
 from winnow.pipelines.export.places.manifest import FACES_UNMEASURED, MEDIA_GONE, MEDIA_UNCHANGEABLE
 from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.media.references import MediaFinder, Unavailable
@@ -32,9 +32,9 @@ from winnow.schemas.rows.draws import MIXED
 
 __all__ = [
     "LARGE_BYTES",
-    "Asked",
+    "WantedItems",
     "Fetched",
-    "Lacking",
+    "MissingMedia",
     "fetch_media",
     "lacking_of",
     "marked",
@@ -51,7 +51,7 @@ _WAITING_BYTES: Final = 8 << 20  # of files that wait to be changed together, bu
 
 
 @dataclass(frozen=True, slots=True)
-class Lacking:
+class MissingMedia:
     """Why a sample is left out."""
 
     reason: str  # as in the ledger
@@ -65,11 +65,11 @@ class Fetched:
 
     rows: slice
     media: pa.Array
-    lacking: tuple[Lacking | None, ...]
+    lacking: tuple[MissingMedia | None, ...]
 
 
 @dataclass(frozen=True)
-class Asked:
+class WantedItems:
     """The media wanted from some rows of one source.
 
     Attributes:
@@ -94,13 +94,15 @@ class Asked:
         return None if of_item is None else [Box(*box) for box in of_item]
 
 
-def fetch_media(sources: PictureSource, asked: Asked, which: NDArray[np.int64], max_bytes: int) -> Iterator[Fetched]:
+def fetch_media(
+    sources: PictureSource, asked: WantedItems, which: NDArray[np.int64], max_bytes: int
+) -> Iterator[Fetched]:
     """Reads the media of these rows in order; a part ends with the row that reaches the byte limit.
 
     Consecutive repeats of a row are read once.
     """
     found: list[list[dict[str, Any]]] = []
-    lacking: list[Lacking | None] = []
+    lacking: list[MissingMedia | None] = []
     held, first = 0, 0
 
     def fetched(end: int) -> Fetched:
@@ -112,7 +114,7 @@ def fetch_media(sources: PictureSource, asked: Asked, which: NDArray[np.int64], 
         items = _changed(_items(finder, asked, rows), sources, asked)
         before = -1
         of_row: list[dict[str, Any]] = []
-        why: Lacking | None = None
+        why: MissingMedia | None = None
         for at, row in enumerate(which.tolist()):
             if row != before:
                 of_row, why = _of_row([next(items) for _ in range(len(asked.references[row]))])
@@ -146,25 +148,25 @@ class _Changing:
     picture: ToChange
 
 
-_Item: TypeAlias = dict[str, Any] | Lacking
+_Item: TypeAlias = dict[str, Any] | MissingMedia
 
 
-def _of_row(items: Sequence[_Item]) -> tuple[list[dict[str, Any]], Lacking | None]:
+def _of_row(items: Sequence[_Item]) -> tuple[list[dict[str, Any]], MissingMedia | None]:
     """All media of a row, or none of them and the reason."""
     for item in items:
-        if isinstance(item, Lacking):
+        if isinstance(item, MissingMedia):
             return [], item
-    return [item for item in items if not isinstance(item, Lacking)], None
+    return [item for item in items if not isinstance(item, MissingMedia)], None
 
 
-def _items(finder: MediaFinder, asked: Asked, rows: Sequence[int]) -> Iterator[_Item | _Changing]:
+def _items(finder: MediaFinder, asked: WantedItems, rows: Sequence[int]) -> Iterator[_Item | _Changing]:
     """The media of these rows, read one after the other."""
     for row in rows:
         for item, one in enumerate(asked.references[row].as_py()):
             yield _medium(finder, asked, row, item, one)
 
 
-def _changed(items: Iterator[_Item | _Changing], sources: PictureSource, asked: Asked) -> Iterator[_Item]:
+def _changed(items: Iterator[_Item | _Changing], sources: PictureSource, asked: WantedItems) -> Iterator[_Item]:
     """The items in order, with pictures changed: as many at a time as are decoded together."""
     waiting: list[_Item | _Changing] = []
     count = held = 0
@@ -183,7 +185,9 @@ def _changed(items: Iterator[_Item | _Changing], sources: PictureSource, asked: 
     yield from _change_waiting(waiting, sources, asked)
 
 
-def _change_waiting(waiting: Sequence[_Item | _Changing], sources: PictureSource, asked: Asked) -> Iterator[_Item]:
+def _change_waiting(
+    waiting: Sequence[_Item | _Changing], sources: PictureSource, asked: WantedItems
+) -> Iterator[_Item]:
     pictures = [one.picture for one in waiting if isinstance(one, _Changing)]
     changing = change_pictures(pictures, asked.changes, sources.limits, asked.crashed)
     for one in waiting:
@@ -192,7 +196,7 @@ def _change_waiting(waiting: Sequence[_Item | _Changing], sources: PictureSource
             continue
         changed = next(changing)
         if isinstance(changed, UnchangeableError):
-            yield Lacking(MEDIA_UNCHANGEABLE, one.path, changed.reason)
+            yield MissingMedia(MEDIA_UNCHANGEABLE, one.path, changed.reason)
             continue
         yield one.known | {
             "mime": changed.mime,
@@ -203,7 +207,7 @@ def _change_waiting(waiting: Sequence[_Item | _Changing], sources: PictureSource
         }
 
 
-def _medium(finder: MediaFinder, asked: Asked, row: int, item: int, one: Mapping[str, Any]) -> _Item | _Changing:
+def _medium(finder: MediaFinder, asked: WantedItems, row: int, item: int, one: Mapping[str, Any]) -> _Item | _Changing:
     path = one["ref"]["path"]
     if one.get("clip") is not None:  # cut by the task that writes its shard
         part = {"start": one["clip"]["start"], "end": one["clip"]["end"], "file": asked.clips.described()}
@@ -213,13 +217,13 @@ def _medium(finder: MediaFinder, asked: Asked, row: int, item: int, one: Mapping
         return mixed_medium(one) | {"sha256": one["sha256"], "ref": canonical_json(one["ref"])}
     read = finder.find(one)
     if isinstance(read, Unavailable):
-        return Lacking(MEDIA_GONE, read.file, read.reason)
+        return MissingMedia(MEDIA_GONE, read.file, read.reason)
     known = mixed_medium(one) | read
     if not is_picture:
         return known
     faces = asked.boxes(row, item) if asked.changes.blur_faces is not None else []
     if faces is None:  # null is never safe
-        return Lacking(FACES_UNMEASURED, path, "image.faces has no value for it")
+        return MissingMedia(FACES_UNMEASURED, path, "image.faces has no value for it")
     return _Changing(known, path, ToChange(read["bytes"], read["sha256"], one["mime"], faces))
 
 
@@ -237,7 +241,7 @@ def mixed_medium(one: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def marked(lacking: Sequence[Lacking | None], modality: pa.Array, metadata: pa.Array) -> dict[str, pa.Array]:
+def marked(lacking: Sequence[MissingMedia | None], modality: pa.Array, metadata: pa.Array) -> dict[str, pa.Array]:
     """The columns that say which rows are to be left out, and why."""
     if not any(lacking):
         return {}
@@ -246,10 +250,10 @@ def marked(lacking: Sequence[Lacking | None], modality: pa.Array, metadata: pa.A
     return {"modality": pc.if_else(out, _MARK, modality), "metadata": pc.if_else(out, said, metadata)}
 
 
-def lacking_of(modality: pa.Array, metadata: pa.Array) -> dict[int, Lacking]:
+def lacking_of(modality: pa.Array, metadata: pa.Array) -> dict[int, MissingMedia]:
     """The marked rows."""
     rows = np.flatnonzero(np.asarray(pc.equal(modality, _MARK)))
-    return {int(row): Lacking(**orjson.loads(metadata[row].as_py())) for row in rows.tolist()}
+    return {int(row): MissingMedia(**orjson.loads(metadata[row].as_py())) for row in rows.tolist()}
 
 
 def sums_of_lists(media: pa.ListArray, field: Sequence[str]) -> NDArray[np.int64]:
@@ -279,7 +283,9 @@ def change_pictures(
     known = set() if crashed is None else {picture.sha256 for picture in pictures if picture.sha256 in crashed}
     decoded = [picture for picture in pictures if changes.encodes and picture.sha256 not in known]
     sides = [decoded_side(one.content, one.mime, changes) for one in decoded]
-    decoding = Room(limits).decode_all([(one.content, one.mime) for one in decoded], sides) if decoded else iter(())
+    decoding = (
+        PixelBuffer(limits).decode_all([(one.content, one.mime) for one in decoded], sides) if decoded else iter(())
+    )
     for picture in pictures:
         found: Still | UndecodableError | None = None
         if picture.sha256 in known:

@@ -27,7 +27,7 @@ from winnow.filters.video.decode.wanted import Clip
 from winnow.pipelines.decoding.isolation import CRASHED
 from winnow.pipelines.decoding.videos.isolation import cut_isolated
 from winnow.pipelines.export.formats.tar import buffer_of, sizes_of
-from winnow.pipelines.export.media.fetching import Lacking
+from winnow.pipelines.export.media.fetching import MissingMedia
 from winnow.pipelines.export.places.manifest import MEDIA_GONE, MEDIA_UNCHANGEABLE
 from winnow.pipelines.media.references import UNREADABLE, MediaFinder, MediaSources, Unavailable
 from winnow.pipelines.running.ledger.crashes import CrashedVideos
@@ -82,7 +82,7 @@ class MediaSpool:
         of_rows: pa.Array,
         limits: VideoLimits,
         crashed: CrashedVideos,
-    ) -> tuple[pa.ListArray, dict[int, Lacking]]:
+    ) -> tuple[pa.ListArray, dict[int, MissingMedia]]:
         """Copies the media that stayed references to files, and cuts clips; returns the media with their files, and the
         rows that lack one with the reason.
 
@@ -109,7 +109,7 @@ class MediaSpool:
             for item in large
         ]
         files: list[str | None] = [None] * len(items)
-        lacking: dict[int, Lacking] = {}
+        lacking: dict[int, MissingMedia] = {}
         copied: dict[tuple[object, ...], str] = {}
         cut: dict[str, dict[str, Any]] = {}  # facts about clips, by file
         for source, some in itertools.groupby(sorted(found, key=_Large.place), lambda one: one.source):
@@ -117,14 +117,14 @@ class MediaSpool:
                 for one in some:
                     if one.place() not in copied:  # else another copy of the sample has it
                         target = self._folder / f"large-{len(copied)}"
-                        written: CutClip | Lacking | None
+                        written: CutClip | MissingMedia | None
                         with target.open("w+b") as file:
                             if "clip" in one.medium["ref"]:
                                 written = write_clip(finder, one.medium, limits, crashed, file)
                             else:
                                 gone = finder.copy_to(one.medium, file)
-                                written = None if gone is None else Lacking(MEDIA_GONE, gone.file, gone.reason)
-                        if isinstance(written, Lacking):
+                                written = None if gone is None else MissingMedia(MEDIA_GONE, gone.file, gone.reason)
+                        if isinstance(written, MissingMedia):
                             lacking[one.row] = written
                             target.unlink()
                             continue
@@ -209,7 +209,7 @@ class _Reading:
 
 def write_clip(
     finder: MediaFinder, medium: Mapping[str, Any], limits: VideoLimits, crashed: CrashedVideos, out: BinaryIO
-) -> CutClip | Lacking:
+) -> CutClip | MissingMedia:
     """Writes a clip to `out`, an empty file, which is worthless if this fails.
 
     `medium` has `sha256`, `mime` and `ref`, which also says which part is written, and how (`fetching.py`). `crashed`
@@ -218,19 +218,19 @@ def write_clip(
     reference = medium["ref"]
     content = finder.open(medium)
     if isinstance(content, Unavailable):
-        return Lacking(MEDIA_GONE, content.file, content.reason)
+        return MissingMedia(MEDIA_GONE, content.file, content.reason)
     part = reference["clip"]
     clip, options = Clip(part["start"], part["end"]), ClipFile(**part["file"])
     if crashed.has(medium["sha256"], clip):
-        return Lacking(MEDIA_UNCHANGEABLE, reference["path"], CRASHED)
+        return MissingMedia(MEDIA_UNCHANGEABLE, reference["path"], CRASHED)
     try:
         return cut_isolated(_Reading(content), medium["mime"], clip, options, limits, out)
     except UnwatchableError as error:
         if error.reason == CRASHED and medium["sha256"] is not None:
             crashed.add_part(medium["sha256"], clip, error.detail)
-        return Lacking(MEDIA_UNCHANGEABLE, reference["path"], error.reason)
+        return MissingMedia(MEDIA_UNCHANGEABLE, reference["path"], error.reason)
     except _UnreadableError:
-        return Lacking(MEDIA_GONE, reference["path"], UNREADABLE)
+        return MissingMedia(MEDIA_GONE, reference["path"], UNREADABLE)
 
 
 def _known(clip: CutClip, file: Path) -> dict[str, Any]:

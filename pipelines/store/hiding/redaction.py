@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.hiding.blocks import hidden_in
 from winnow.schemas.tombstones import FORGOTTEN
 
 KEPT = frozenset({"id", "source_class", "licence"})
@@ -87,3 +86,11 @@ def is_redacted(batch: pa.RecordBatch) -> NDArray[np.bool_]:
     """Which rows of a batch of samples are redacted; needs their modality."""
     marked: NDArray[np.bool_] = pc.equal(batch["modality"], FORGOTTEN).to_numpy(zero_copy_only=False)
     return marked
+
+
+def hidden_in(hidden: NDArray[np.int64], first: int, count: int) -> NDArray[np.bool_]:
+    """Return which of `count` rows, from row `first` on, are among the sorted row numbers `hidden`."""
+    start, end = np.searchsorted(hidden, (first, first + count))
+    found = np.zeros(count, np.bool_)
+    found[hidden[start:end] - first] = True
+    return found

@@ -280,7 +280,7 @@ def _living(objects: ObjectStore, terms: Sequence[Term]) -> list[tuple[Term, Hol
             continue
         if holder.host != platform.node():
             elsewhere.append((term, holder))
-        elif _alive(holder):
+        elif holder.boot == boot_id() and started(holder.process) == holder.started:
             living.append((term, holder))
     if living or not elsewhere:
         return living
@@ -321,7 +321,3 @@ def _last_beat(objects: ObjectStore, term: Term) -> bytes:
         return objects.read(term.heartbeat)
     except FileNotFoundError:
         return b""
-
-
-def _alive(holder: Holder) -> bool:
-    return holder.boot == boot_id() and started(holder.process) == holder.started

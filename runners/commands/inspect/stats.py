@@ -73,13 +73,13 @@ def run(options: argparse.Namespace) -> int:
 
 def _near(options: argparse.Namespace, recipe: "BoundRecipe | None", store: "Store", console: "Console") -> int:
     from winnow.pipelines.query.generation import require_latest_for
-    from winnow.pipelines.rules.near_thresholds import Among
+    from winnow.pipelines.rules.near_thresholds import SampleFilter
     from winnow.runners.facts.thresholds import print_nearest_samples
     from winnow.runners.stages.samples.threshold_samples import thresholds_with_reason
 
     if recipe is None:
         raise WinnowError(f"--near {options.near} needs the rules of a recipe; give a recipe file instead of a store")
-    among = Among(options.language, options.source)
+    among = SampleFilter(options.language, options.source)
     generation = require_latest_for(recipe, store)
     thresholds = thresholds_with_reason(recipe, store, generation, options.near, among)
     if options.json:

@@ -28,7 +28,7 @@ from winnow.runners.facts.card_parts import (
     titled,
 )
 from winnow.runners.facts.mixture import PARTS, SHOWN_ON_PAGES, exposures, strata
-from winnow.runners.report.cards.markdown import table, text
+from winnow.runners.report.markdown import table, text
 from winnow.runners.stages.reports.summarise import summarise
 from winnow.runners.stages.rule_decisions import rule_decisions
 from winnow.runners.tables.quantities import byte_size, grouped

@@ -12,7 +12,7 @@ from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.query.recipe_rules import pinned_rules
 from winnow.pipelines.reading.text_previews import read_previews
-from winnow.pipelines.rules.near_thresholds import Among
+from winnow.pipelines.rules.near_thresholds import SampleFilter
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.facts.thresholds import EXCERPT_CHARACTERS
@@ -26,7 +26,7 @@ from winnow.schemas.recipe import load_recipe
 _FEW: Final = 2
 
 
-def run_list(file: str, among: Among, most: int, console: Console, *, as_json: bool) -> int:
+def run_list(file: str, among: SampleFilter, most: int, console: Console, *, as_json: bool) -> int:
     """`winnow show` with a reason, a language or a source."""
     recipe = bind(load_recipe(file))
     store = open_store(open_location(recipe.store_address))

@@ -2,7 +2,7 @@
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.query.recipe_rules import pinned_rules
-from winnow.pipelines.rules.near_thresholds import EVERY, Among, NearThreshold, threshold_cuts
+from winnow.pipelines.rules.near_thresholds import EVERY, NearThreshold, SampleFilter, threshold_cuts
 from winnow.pipelines.store.generations import Store
 from winnow.runners.stages.rule_decisions import decisions_if_any, rule_decisions, thresholds_among
 from winnow.schemas.errors import WinnowError
@@ -17,7 +17,7 @@ def counted_thresholds(recipe: BoundRecipe | None, store: Store, generation: Gen
 
 
 def recipe_thresholds(
-    recipe: BoundRecipe, store: Store, generation: Generation, reason: str = "", among: Among = EVERY
+    recipe: BoundRecipe, store: Store, generation: Generation, reason: str = "", among: SampleFilter = EVERY
 ) -> list[NearThreshold]:
     """The thresholds of the recipe's rules, or of those with one `reason` if given, with the nearest samples in
     `among`.
@@ -34,7 +34,7 @@ def recipe_thresholds(
 
 
 def thresholds_with_reason(
-    recipe: BoundRecipe, store: Store, generation: Generation, reason: str, among: Among = EVERY
+    recipe: BoundRecipe, store: Store, generation: Generation, reason: str, among: SampleFilter = EVERY
 ) -> list[NearThreshold]:
     """The thresholds of the rule with this reason, with the nearest samples; WinnowError if there is none, or a
     layer is missing."""
