@@ -32,9 +32,9 @@ from winnow.schemas.rows.draws import MIXED
 
 __all__ = [
     "LARGE_BYTES",
-    "WantedItems",
     "Fetched",
     "MissingMedia",
+    "WantedItems",
     "fetch_media",
     "lacking_of",
     "marked",
