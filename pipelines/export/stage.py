@@ -14,7 +14,7 @@ import numpy as np
 
 from winnow.filters.image.changes.options import PictureChanges
 from winnow.pipelines.export.formats import find_format
-from winnow.pipelines.export.formats.protocol import ExportFacts, ExportFormat, FileRecord, WrittenShard
+from winnow.pipelines.export.formats.protocol import About, ExportFormat, FileRecord, WrittenShard
 from winnow.pipelines.export.formats.wanted_media import MediaOptions
 from winnow.pipelines.export.places.destination import ExportPlace
 from winnow.pipelines.export.places.manifest import (
@@ -205,7 +205,7 @@ def finish_export(
     plan, export = draw.plan, unfinished.export
     shards, left_out = _complete(unfinished, cutting)
     export_format = export.format
-    about = ExportFacts(
+    about = About(
         plan.store, plan.name, plan.unit, tuple(output.name for output in plan.outputs), weights_of(plan)
     )
     joined = unfinished.place.join(export_format, export.config, shards)

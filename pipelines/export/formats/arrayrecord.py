@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 from winnow.filters.extras import one_line_errors, required_package
 from winnow.pipelines.export.formats.columns import as_binary, captions_in_json
 from winnow.pipelines.export.formats.counting import Counted, json_of, output_of
-from winnow.pipelines.export.formats.protocol import ExportFacts, ShardFiles, ShardName, WrittenShard
+from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
 from winnow.pipelines.export.formats.tf_example import Column, examples
 from winnow.pipelines.export.formats.wanted_media import (
     MediaFormat,
@@ -119,7 +119,7 @@ class _ArrayRecord(MediaFormat):
 
     def write(
         self, config: ArrayRecordConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]
-    ) -> ShardFiles:
+    ) -> Made:
         writer = _writers()
         opened: dict[str, _Open] = {}
         for batch in rows:
@@ -147,10 +147,10 @@ class _ArrayRecord(MediaFormat):
             }
         }
         samples = sum(one.samples for one in opened.values())
-        return ShardFiles(tuple(sorted(one.path for one in opened.values())), samples, facts)
+        return Made(tuple(sorted(one.path for one in opened.values())), samples, facts)
 
     def finish(
-        self, config: ArrayRecordConfig, shards: Sequence[WrittenShard], about: ExportFacts
+        self, config: ArrayRecordConfig, shards: Sequence[WrittenShard], about: About
     ) -> Mapping[str, bytes]:
         """The datasets' descriptions, empty files for shards without a class, and the mixture."""
         datasets = _datasets(shards)
@@ -265,7 +265,7 @@ def _datasets(shards: Sequence[WrittenShard]) -> dict[str, _Dataset]:
     return datasets
 
 
-def _info(config: ArrayRecordConfig, name: str, dataset: _Dataset, about: ExportFacts) -> Json:
+def _info(config: ArrayRecordConfig, name: str, dataset: _Dataset, about: About) -> Json:
     """TFDS's DatasetInfo in protocol-buffer JSON: 64-bit integers are strings."""
     what = f"Samples of {about.name}" + (f" of the class {dataset.source_class}" if dataset.source_class else "")
     return {
@@ -341,7 +341,7 @@ def _weights(unit: str) -> list[str]:
     ]
 
 
-def _mixture(config: ArrayRecordConfig, datasets: Mapping[str, _Dataset], about: ExportFacts) -> str:
+def _mixture(config: ArrayRecordConfig, datasets: Mapping[str, _Dataset], about: About) -> str:
     """A Python file with one list per training output."""
     lines = [
         f'"""The mixture of the plan {about.plan}, as AXLearn reads mixtures.',

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from winnow.pipelines.export.formats.columns import identity_of, sample_facts
 from winnow.pipelines.export.formats.counting import Counted, lines_of, output_of
-from winnow.pipelines.export.formats.protocol import ShardFiles, ShardName
+from winnow.pipelines.export.formats.protocol import Made, ShardName
 from winnow.pipelines.export.formats.wanted_media import (
     MediaFormat,
     MediaKind,
@@ -60,7 +60,7 @@ class Folder(MediaFormat):
         """The options."""
         return {"version": 1, "beside": sorted(config.beside), **config.identity()}
 
-    def write(self, config: FolderConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> ShardFiles:
+    def write(self, config: FolderConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
         """Writes one folder."""
         below = f"{shard.output}/{shard.number:05d}"
         (folder / below).mkdir(parents=True)
@@ -78,7 +78,7 @@ class Folder(MediaFormat):
                         (folder / files[-1]).write_bytes(found[suffix])
                 samples += len(batch)
                 lines.writelines(_lines(batch, config, texts))
-        return ShardFiles(tuple(files), samples, {})
+        return Made(tuple(files), samples, {})
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
         """Counts for the audit: the first medium of each sample, and the lines that list them."""

@@ -16,7 +16,7 @@ import zstandard
 
 from winnow.pipelines.export.formats.columns import table_columns
 from winnow.pipelines.export.formats.counting import SHARD, Counted, lines_of, output_of
-from winnow.pipelines.export.formats.protocol import ExportFormat, ShardFiles, ShardName
+from winnow.pipelines.export.formats.protocol import ExportFormat, Made, ShardName
 from winnow.schemas.identity import Json
 
 _LEVELS = {"zstd": 3, "gzip": 6}
@@ -37,7 +37,7 @@ class Jsonl(ExportFormat):
     name = "jsonl"
     config = JsonlConfig
 
-    def write(self, config: JsonlConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> ShardFiles:
+    def write(self, config: JsonlConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
         """Writes one file."""
         path = f"{shard.stem()}.jsonl{_SUFFIXES[config.compression]}"
         samples = size = 0
@@ -49,7 +49,7 @@ class Jsonl(ExportFormat):
                     size += len(lines)
                 samples += batch.num_rows
                 dtypes = dtypes or _dtypes(batch)
-        return ShardFiles((path,), samples, {"bytes": size, "dtypes": dtypes})
+        return Made((path,), samples, {"bytes": size, "dtypes": dtypes})
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
         """Counts lines for the audit."""

@@ -27,7 +27,7 @@ import zstandard
 
 from winnow.pipelines.export.formats.columns import as_binary, blocks, captions_in_json, count_media, identity_of
 from winnow.pipelines.export.formats.counting import Counted, json_of, mds_samples, output_of
-from winnow.pipelines.export.formats.protocol import ExportFacts, ShardFiles, ShardName, WrittenShard
+from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
 from winnow.pipelines.export.formats.tar import binary, buffer_of, joined, sizes_of
 from winnow.pipelines.export.formats.wanted_media import (
     MediaFormat,
@@ -111,7 +111,7 @@ class Mds(MediaFormat):
         compression = _compression(config)
         return {"version": 1, "compression": compression, "hashes": sorted(config.hashes), **config.identity()}
 
-    def write(self, config: MdsConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> ShardFiles:
+    def write(self, config: MdsConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
         """Writes one shard; its samples first lie in a file of their own, as the sizes precede them."""
         sizes = [np.zeros(1, np.int64)]
         left_out = 0
@@ -146,9 +146,9 @@ class Mds(MediaFormat):
             facts["zip_data"] = _file(config, path, [zstandard.ZstdCompressor(level=config.level).compress(raw)])
         if left_out:
             facts["media_left_out"] = left_out
-        return ShardFiles((f"{shard.output}/{path.name}",), len(ends) - 1, facts)
+        return Made((f"{shard.output}/{path.name}",), len(ends) - 1, facts)
 
-    def finish(self, config: MdsConfig, shards: Sequence[WrittenShard], about: ExportFacts) -> Mapping[str, bytes]:
+    def finish(self, config: MdsConfig, shards: Sequence[WrittenShard], about: About) -> Mapping[str, bytes]:
         """The index of each output."""
         indices: dict[str, bytes] = {}
         for output in about.outputs:

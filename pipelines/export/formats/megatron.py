@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from winnow.filters.language.tokenizers import BYTES, Tokenizer, load_tokenizer, tokenizer_digest
 from winnow.pipelines.export.formats.counting import Counted, indexed_samples, output_of
 from winnow.pipelines.export.formats.megatron_index import MAX_LENGTH, IdType, beside, join_indexed, write_index
-from winnow.pipelines.export.formats.protocol import ExportFacts, ExportFormat, ShardFiles, ShardName, WrittenShard
+from winnow.pipelines.export.formats.protocol import About, ExportFormat, Made, ShardName, WrittenShard
 from winnow.schemas.errors import ExportError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe.checks import Between, Matching
@@ -141,7 +141,7 @@ class _Megatron(ExportFormat):
 
     def write(
         self, config: MegatronConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]
-    ) -> ShardFiles:
+    ) -> Made:
         coding = _coding(config)
         prefix = folder / (shard.stem("_") + SUFFIX)
         binary, index = beside(prefix, ".bin"), beside(prefix, ".idx")
@@ -159,9 +159,9 @@ class _Megatron(ExportFormat):
             raise ExportError(f"megatron: the {len(every)} texts of {prefix.name} have no tokens; write end: true")
         write_index(index, coding.dtype, every)
         facts: dict[str, Json] = {"tokens": int(every.sum()), "dtype": coding.dtype}
-        return ShardFiles((binary.name, index.name), len(every), facts)
+        return Made((binary.name, index.name), len(every), facts)
 
-    def finish(self, config: MegatronConfig, shards: Sequence[WrittenShard], about: ExportFacts) -> Mapping[str, bytes]:
+    def finish(self, config: MegatronConfig, shards: Sequence[WrittenShard], about: About) -> Mapping[str, bytes]:
         """For each output, its datasets with their weights in tokens; paths relative to the export's folder."""
         lists: dict[str, bytes] = {}
         for output in about.outputs:
@@ -177,7 +177,7 @@ class _Megatron(ExportFormat):
         """Whether shards are joined."""
         return config.merge
 
-    def join(self, folder: Path, shards: Sequence[WrittenShard], into: Path) -> Sequence[ShardFiles]:
+    def join(self, folder: Path, shards: Sequence[WrittenShard], into: Path) -> Sequence[Made]:
         """Joins the shards in `folder` into one dataset per output under `into`, which replaces them.
 
         A crash leaves the shards unchanged: `into` may be emptied and written again.
@@ -189,7 +189,7 @@ class _Megatron(ExportFormat):
             prefix = into / (output + SUFFIX)
             samples = join_indexed([folder / (one.shard.stem("_") + SUFFIX) for one in mine], prefix, dtype)
             files = (beside(prefix, ".bin").name, beside(prefix, ".idx").name)
-            made.append(ShardFiles(files, samples, {"tokens": sum(map(_tokens, mine)), "dtype": dtype}))
+            made.append(Made(files, samples, {"tokens": sum(map(_tokens, mine)), "dtype": dtype}))
         return made
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from winnow.pipelines.export.formats.columns import table_columns
 from winnow.pipelines.export.formats.counting import SHARD, Counted, output_of, parquet_rows
-from winnow.pipelines.export.formats.protocol import ShardFiles, ShardName
+from winnow.pipelines.export.formats.protocol import Made, ShardName
 from winnow.pipelines.export.formats.wanted_media import (
     MediaFormat,
     MediaOptions,
@@ -68,7 +68,7 @@ class Parquet(MediaFormat):
 
     def write(
         self, config: ParquetConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]
-    ) -> ShardFiles:
+    ) -> Made:
         """Writes one file."""
         path = f"data/{shard.stem()}.parquet"
         (folder / "data").mkdir()
@@ -90,7 +90,7 @@ class Parquet(MediaFormat):
                 if config.wants_media:
                     writer.add_key_value_metadata({_HUGGING_FACE: described[_HUGGING_FACE]})
                 writer.close()
-        return ShardFiles((path,), samples, {"features": features, "row_groups": groups})
+        return Made((path,), samples, {"features": features, "row_groups": groups})
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
         """Counts rows for the audit, by footers."""

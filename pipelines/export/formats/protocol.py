@@ -28,7 +28,7 @@ class ShardName:
 
 
 @dataclass(frozen=True, slots=True)
-class ShardFiles:
+class Made:
     """The result of writing a shard."""
 
     files: tuple[str, ...]  # relative to the given folder and to the export's, with forward slashes
@@ -56,7 +56,7 @@ class WrittenShard:
 
 
 @dataclass(frozen=True, slots=True)
-class ExportFacts:
+class About:
     """Facts about the whole export for a format's closing files."""
 
     name: str  # of the store
@@ -86,11 +86,11 @@ class ExportFormat:
         """What the bytes depend on besides the rows: resolved options and digests of the files that they name."""
         return asdict(config)
 
-    def write(self, config: Any, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> ShardFiles:
+    def write(self, config: Any, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
         """Writes one shard."""
         raise NotImplementedError
 
-    def finish(self, config: Any, shards: Sequence[WrittenShard], about: ExportFacts) -> Mapping[str, bytes]:  # noqa: ARG002
+    def finish(self, config: Any, shards: Sequence[WrittenShard], about: About) -> Mapping[str, bytes]:  # noqa: ARG002
         """Small files beside the shards, by path: indices, descriptions. Called once, when every shard is committed."""
         return {}
 
@@ -113,7 +113,7 @@ class ExportFormat:
         """Whether `join` joins the shards once they are written."""
         return False
 
-    def join(self, folder: Path, shards: Sequence[WrittenShard], into: Path) -> Sequence[ShardFiles]:
+    def join(self, folder: Path, shards: Sequence[WrittenShard], into: Path) -> Sequence[Made]:
         """Joins the shards in `folder` into files under `into`, which replace them.
 
         A crash leaves the shards unchanged: `into` may be emptied and written again.

@@ -34,7 +34,7 @@ from winnow.pipelines.export.formats.columns import (
     sample_name,
 )
 from winnow.pipelines.export.formats.counting import SHARD, Counted, output_of, tar_samples
-from winnow.pipelines.export.formats.protocol import ExportFacts, ShardFiles, ShardName, WrittenShard
+from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
 from winnow.pipelines.export.formats.tar import BLOCK, MAX_MEMBER, buffer_of, end, headers, joined, members, sizes_of
 from winnow.pipelines.export.formats.wanted_media import (
     MediaFormat,
@@ -74,7 +74,7 @@ class WebDataset(MediaFormat):
 
     def write(
         self, config: WebDatasetConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]
-    ) -> ShardFiles:
+    ) -> Made:
         """Writes one tar, and its index for Energon."""
         name = f"{shard.stem()}.tar"
         with (folder / name).open("xb") as file:
@@ -89,10 +89,10 @@ class WebDataset(MediaFormat):
             (folder / files[1]).write_bytes(energon.index(tar.sample_sizes))
         counted = {"media_left_out": tar.media_left_out, "without_text": tar.without_text}
         facts: dict[str, Json] = {fact: count for fact, count in counted.items() if count}
-        return ShardFiles(tuple(files), tar.samples, facts)
+        return Made(tuple(files), tar.samples, facts)
 
     def finish(
-        self, config: WebDatasetConfig, shards: Sequence[WrittenShard], about: ExportFacts
+        self, config: WebDatasetConfig, shards: Sequence[WrittenShard], about: About
     ) -> Mapping[str, bytes]:
         """Energon's description of the dataset, if requested."""
         if not config.energon:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from winnow.pipelines.export.formats.jsonl import FORMAT, JsonlConfig
-from winnow.pipelines.export.formats.protocol import ExportFormat, ShardFiles, ShardName
+from winnow.pipelines.export.formats.protocol import ExportFormat, Made, ShardName
 from winnow.schemas.identity import Json
 
 
@@ -32,7 +32,7 @@ class Lethal(ExportFormat):
         """Deaths do not show in the bytes."""
         return FORMAT.identity(JsonlConfig())
 
-    def write(self, config: LethalConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> ShardFiles:
+    def write(self, config: LethalConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
         """Die, or write."""
         made = FORMAT.write(JsonlConfig(), folder, shard, rows)
         if shard.number in config.shards:

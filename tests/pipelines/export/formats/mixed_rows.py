@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from winnow.pipelines.export.formats.protocol import (
-    ExportFacts,
+    About,
     ExportFormat,
     FileRecord,
     ShardName,
@@ -83,7 +83,7 @@ def export(
                 left.rmdir()
             own.rmdir()
             written.append(WrittenShard(shard, made.samples, files, made.facts))
-    about = ExportFacts("demo", "0123456789abcdef", "samples", tuple(outputs), {})
+    about = About("demo", "0123456789abcdef", "samples", tuple(outputs), {})
     for path, raw in made_by.finish(config, written, about).items():
         (folder / path).parent.mkdir(exist_ok=True, parents=True)
         (folder / path).write_bytes(raw)

@@ -17,7 +17,7 @@ from tests.pipelines.export.formats.mixed_rows import HARD, batches, export, row
 from tests.trainers import ROOT, run_trainer
 from winnow.pipelines.export.formats import find_format
 from winnow.pipelines.export.formats.arrayrecord import FORMAT, ArrayRecordConfig
-from winnow.pipelines.export.formats.protocol import ExportFacts, ShardName, WrittenShard
+from winnow.pipelines.export.formats.protocol import About, ShardName, WrittenShard
 from winnow.pipelines.export.formats.tf_example import examples, varint
 from winnow.schemas.errors import ExportError, WinnowError
 
@@ -41,7 +41,7 @@ def classes(folder: Path) -> dict[str, bytes]:
     for number, rows in enumerate(CLASSES):
         made = FORMAT.write(BY_CLASS, folder, ShardName("train", number, 3), batches(rows, 1))
         written.append(WrittenShard(ShardName("train", number, 3), made.samples, (), made.facts))
-    about = ExportFacts("demo", "0123456789abcdef", "tokens", ("train",), {"train": {"web": 0.7, "Math & code": 0.3}})
+    about = About("demo", "0123456789abcdef", "tokens", ("train",), {"train": {"web": 0.7, "Math & code": 0.3}})
     finished = dict(FORMAT.finish(BY_CLASS, written, about))
     for path, raw in finished.items():
         (folder / path).write_bytes(raw)
@@ -112,7 +112,7 @@ def test_a_class_of_empty_texts_has_no_share_of_tokens(tmp_path: Path) -> None:
     rows = [row(0), row(1, text="", source_class="code")]
     made = FORMAT.write(config, tmp_path, ShardName("train", 0, 1), batches(rows, 2))
     shard = WrittenShard(ShardName("train", 0, 1), made.samples, (), made.facts)
-    files = FORMAT.finish(config, [shard], ExportFacts("demo", "plan", "tokens", ("train",), {"train": {"web": 1.0}}))
+    files = FORMAT.finish(config, [shard], About("demo", "plan", "tokens", ("train",), {"train": {"web": 1.0}}))
     (tmp_path / "mixture.py").write_bytes(files["axlearn_mixture.py"])
     held = runpy.run_path(str(tmp_path / "mixture.py"))
     assert held["__doc__"].count("share of tokens") == 1
@@ -146,7 +146,7 @@ def test_what_it_cannot_hold_is_told_in_a_line(tmp_path: Path) -> None:
         made = FORMAT.write(config, tmp_path, ShardName("train", number, 2), batches([one], 1))
         apart.append(WrittenShard(ShardName("train", number, 2), 1, (), made.facts))
     with pytest.raises(ExportError, match="'a b' and 'a-b' would both be"):
-        FORMAT.finish(config, apart, ExportFacts("demo", "0", "tokens", ("train",), {}))
+        FORMAT.finish(config, apart, About("demo", "0", "tokens", ("train",), {}))
 
 
 def test_a_full_disk_is_told_in_a_line(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tests.pipelines.export.formats.mixed_rows import HARD, batches, export, row
 from tests.property_sizes import scaled
 from tests.trainers import run_trainer
 from winnow.pipelines.export.formats import find_format
-from winnow.pipelines.export.formats.protocol import ExportFacts, ShardName, WrittenShard
+from winnow.pipelines.export.formats.protocol import About, ShardName, WrittenShard
 from winnow.pipelines.export.formats.webdataset import FORMAT, WebDatasetConfig
 from winnow.schemas.errors import ExportError
 from winnow.schemas.problems import Place
@@ -247,7 +247,7 @@ def test_energon_finds_each_sample_where_the_index_says(tmp_path: Path) -> None:
     ],
 )
 def test_energon_is_told_what_the_samples_are(media: Any, dataset: object) -> None:
-    about = ExportFacts("demo", "0" * 16, "samples", ("train",), {})
+    about = About("demo", "0" * 16, "samples", ("train",), {})
     made = FORMAT.finish(WebDatasetConfig(media=media, energon=True), [], about)
     assert yaml.safe_load(made[".nv-meta/dataset.yaml"]) == dataset
 
