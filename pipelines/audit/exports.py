@@ -66,7 +66,7 @@ class FilesFound:
 def check_files(task: FilesTask) -> FilesFound:
     """Checks that each file is unchanged, and counts its samples."""
     objects, found = open_location(task.path), FilesFound()
-    export_format = formats().get(task.format)
+    count = getattr(formats().get(task.format), "count", None)
     samples: Counter[tuple[str, str]] = Counter()
     uncounted: set[str] = set()
     for files in task.groups:
@@ -74,7 +74,7 @@ def check_files(task: FilesTask) -> FilesFound:
             for file in files:
                 try:
                     readable = _unchanged(objects, file, found)
-                    for counted in export_format.count(folder, file.path) if readable and export_format else ():
+                    for counted in count(folder, file.path) if readable and count is not None else ():
                         samples[counted.by, counted.output] += counted.samples
                 except RecipeError as error:
                     uncounted.add(f"not counted: {error}")

@@ -133,7 +133,7 @@ def bind_export(recipe: Recipe, number: int, problems: Problems) -> BoundExport 
         if config is None:
             return None
         config = _with_tokenizer(recipe, config)
-        most = export_format.max_shard_bytes or entry.shard_bytes
+        most = getattr(export_format, "max_shard_bytes", entry.shard_bytes)
         if entry.shard_bytes > most:
             said = f"{entry.shard_bytes:,} is too large for a shard of {entry.name}; expected at most {most:,}"
             problems.add(entry.place, f"{where}.shard_bytes", said)
@@ -205,12 +205,10 @@ def finish_export(
     plan, export = draw.plan, unfinished.export
     shards, left_out = _complete(unfinished, cutting)
     export_format = export.format
-    about = About(
-        plan.store, plan.name, plan.unit, tuple(output.name for output in plan.outputs), weights_of(plan)
-    )
+    about = About(plan.store, plan.name, plan.unit, tuple(output.name for output in plan.outputs), weights_of(plan))
     joined = unfinished.place.join(export_format, export.config, shards)
     of_shards: Sequence[FileRecord] = joined or [file for shard in shards for file in shard.files]
-    notes = [*notes, *export.format.notes(export.config, shards), *_left_out_notes(left_out)]
+    notes = [*notes, *_format_notes(export, shards), *_left_out_notes(left_out)]
     written = Written(export, plan, shards, tuple(of_shards), left_out, tuple(notes))
     files: dict[str, bytes] = {}
     for made in (export_format.finish(export.config, shards, about), closing(written)):
@@ -275,6 +273,12 @@ def _complete(unfinished: Unfinished, cutting: Cutting) -> tuple[tuple[WrittenSh
 def _output(name: str, planned: int, shards: Sequence[WrittenShard]) -> dict[str, Json]:
     mine = [shard for shard in shards if shard.shard.output == name]
     return {"planned": planned, "samples": sum(one.samples for one in mine), "shards": len(mine)}
+
+
+def _format_notes(export: BoundExport, shards: Sequence[WrittenShard]) -> Sequence[str]:
+    """The format's notes on what it wrote."""
+    notes: Callable[[Any, Sequence[WrittenShard]], Sequence[str]] | None = getattr(export.format, "notes", None)
+    return () if notes is None else notes(export.config, shards)
 
 
 def _left_out_notes(left_out: Sequence[LeftOut]) -> Sequence[str]:

@@ -30,8 +30,8 @@ from winnow.pipelines.export.formats.counting import Counted, json_of, output_of
 from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
 from winnow.pipelines.export.formats.tf_example import Column, examples
 from winnow.pipelines.export.formats.wanted_media import (
-    MediaFormat,
     MediaOptions,
+    WantedMedia,
     contents,
     filled_texts,
     large_apart,
@@ -99,7 +99,7 @@ class _Dataset:
     sizes: dict[str, int] = field(default_factory=dict)
 
 
-class _ArrayRecord(MediaFormat):
+class _ArrayRecord:
     name = "arrayrecord"
     config = ArrayRecordConfig
 
@@ -117,9 +117,7 @@ class _ArrayRecord(MediaFormat):
             **config.identity(),
         }
 
-    def write(
-        self, config: ArrayRecordConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]
-    ) -> Made:
+    def write(self, config: ArrayRecordConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
         writer = _writers()
         opened: dict[str, _Open] = {}
         for batch in rows:
@@ -149,9 +147,7 @@ class _ArrayRecord(MediaFormat):
         samples = sum(one.samples for one in opened.values())
         return Made(tuple(sorted(one.path for one in opened.values())), samples, facts)
 
-    def finish(
-        self, config: ArrayRecordConfig, shards: Sequence[WrittenShard], about: About
-    ) -> Mapping[str, bytes]:
+    def finish(self, config: ArrayRecordConfig, shards: Sequence[WrittenShard], about: About) -> Mapping[str, bytes]:
         """The datasets' descriptions, empty files for shards without a class, and the mixture."""
         datasets = _datasets(shards)
         files: dict[str, bytes] = {}
@@ -163,6 +159,10 @@ class _ArrayRecord(MediaFormat):
                 for number in (number for number, length in enumerate(lengths) if not length):
                     files[_path(config, name, ShardName(output, number, len(lengths)))] = _empty()
         return files | {"axlearn_mixture.py": _mixture(config, datasets, about).encode()}
+
+    def wanted_media(self, config: ArrayRecordConfig) -> WantedMedia | None:
+        """The requirement on every sample."""
+        return config.wanted()
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
         """Counts for the audit: the records in each file, by the package's reader, and the counts declared to TFDS."""

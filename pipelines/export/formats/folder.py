@@ -9,7 +9,7 @@ For looking at, and for tools that know nothing else: every sample is a file at 
 lists, so above some hundred thousand samples another format is better.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -20,11 +20,11 @@ import pyarrow.compute as pc
 
 from winnow.pipelines.export.formats.columns import identity_of, sample_facts
 from winnow.pipelines.export.formats.counting import Counted, lines_of, output_of
-from winnow.pipelines.export.formats.protocol import Made, ShardName
+from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
 from winnow.pipelines.export.formats.wanted_media import (
-    MediaFormat,
     MediaKind,
     MediaOptions,
+    WantedMedia,
     filled_texts,
     in_pieces,
     media_facts,
@@ -50,11 +50,16 @@ class FolderConfig(MediaOptions):
             raise ValueError("a folder is one of media: leave out 'media: none', or write another format")
 
 
-class Folder(MediaFormat):
+@dataclass(frozen=True, slots=True)
+class Folder:
     """The format of folders."""
 
-    name = "folder"
-    config = FolderConfig
+    name: str = "folder"
+    config: type[FolderConfig] = FolderConfig
+
+    def check(self, config: FolderConfig) -> None:
+        """Raises RecipeError if the packages that change pictures are missing."""
+        config.require_packages()
 
     def identity(self, config: FolderConfig) -> Json:
         """The options."""
@@ -79,6 +84,19 @@ class Folder(MediaFormat):
                 samples += len(batch)
                 lines.writelines(_lines(batch, config, texts))
         return Made(tuple(files), samples, {})
+
+    def finish(
+        self,
+        config: FolderConfig,  # noqa: ARG002, of the protocol
+        shards: Sequence[WrittenShard],  # noqa: ARG002
+        about: About,  # noqa: ARG002
+    ) -> Mapping[str, bytes]:
+        """Writes nothing."""
+        return {}
+
+    def wanted_media(self, config: FolderConfig) -> WantedMedia | None:
+        """The requirement on every sample."""
+        return config.wanted()
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
         """Counts for the audit: the first medium of each sample, and the lines that list them."""

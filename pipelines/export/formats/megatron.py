@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from winnow.filters.language.tokenizers import BYTES, Tokenizer, load_tokenizer, tokenizer_digest
 from winnow.pipelines.export.formats.counting import Counted, indexed_samples, output_of
 from winnow.pipelines.export.formats.megatron_index import MAX_LENGTH, IdType, beside, join_indexed, write_index
-from winnow.pipelines.export.formats.protocol import About, ExportFormat, Made, ShardName, WrittenShard
+from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
 from winnow.schemas.errors import ExportError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe.checks import Between, Matching
@@ -123,7 +123,7 @@ def _dtype(asked: Literal["auto", "uint16", "int32"], largest: int) -> IdType:
     return asked
 
 
-class _Megatron(ExportFormat):
+class _Megatron:
     name = "megatron"
     config = MegatronConfig
 
@@ -139,9 +139,7 @@ class _Megatron(ExportFormat):
             "merge": config.merge,
         }
 
-    def write(
-        self, config: MegatronConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]
-    ) -> Made:
+    def write(self, config: MegatronConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
         coding = _coding(config)
         prefix = folder / (shard.stem("_") + SUFFIX)
         binary, index = beside(prefix, ".bin"), beside(prefix, ".idx")

@@ -18,10 +18,10 @@ import pyarrow.parquet as pq
 
 from winnow.pipelines.export.formats.columns import table_columns
 from winnow.pipelines.export.formats.counting import SHARD, Counted, output_of, parquet_rows
-from winnow.pipelines.export.formats.protocol import Made, ShardName
+from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
 from winnow.pipelines.export.formats.wanted_media import (
-    MediaFormat,
     MediaOptions,
+    WantedMedia,
     contents,
     filled_texts,
     large_apart,
@@ -51,11 +51,15 @@ class ParquetConfig(MediaOptions):
     row_group_bytes: Annotated[int, Between(1 << 16, 1 << 30)] = 64 << 20  # in memory
 
 
-class Parquet(MediaFormat):
+class Parquet:
     """The Parquet format."""
 
     name = "parquet"
     config = ParquetConfig
+
+    def check(self, config: ParquetConfig) -> None:
+        """Raises RecipeError if the packages that change pictures are missing."""
+        config.require_packages()
 
     def identity(self, config: ParquetConfig) -> Json:
         """The options."""
@@ -66,9 +70,7 @@ class Parquet(MediaFormat):
         }
         return {**own, **config.identity()}
 
-    def write(
-        self, config: ParquetConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]
-    ) -> Made:
+    def write(self, config: ParquetConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
         """Writes one file."""
         path = f"data/{shard.stem()}.parquet"
         (folder / "data").mkdir()
@@ -91,6 +93,19 @@ class Parquet(MediaFormat):
                     writer.add_key_value_metadata({_HUGGING_FACE: described[_HUGGING_FACE]})
                 writer.close()
         return Made((path,), samples, {"features": features, "row_groups": groups})
+
+    def finish(
+        self,
+        config: ParquetConfig,  # noqa: ARG002, of the protocol
+        shards: Sequence[WrittenShard],  # noqa: ARG002
+        about: About,  # noqa: ARG002
+    ) -> Mapping[str, bytes]:
+        """Writes nothing: the card says which files belong to which split."""
+        return {}
+
+    def wanted_media(self, config: ParquetConfig) -> WantedMedia | None:
+        """The requirement on every sample."""
+        return config.wanted()
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
         """Counts rows for the audit, by footers."""

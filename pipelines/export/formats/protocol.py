@@ -1,17 +1,13 @@
-"""The base of an export format: a config, and a writer of one shard at a time. Each format is one file."""
+"""The protocol of an export format: a config, and a writer of one shard at a time. Each format is one file."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from winnow.schemas.identity import Json
-
-if TYPE_CHECKING:
-    from winnow.pipelines.export.formats.counting import Counted
-    from winnow.pipelines.export.formats.wanted_media import WantedMedia
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,56 +62,63 @@ class About:
     weights: Mapping[str, Mapping[str, float]]  # by output and source class, the share of units
 
 
-class ExportFormat:
-    """The base of an export format. Picklable: workers get it with its config.
+Join: TypeAlias = Callable[[Path, Sequence[WrittenShard], Path], Sequence[Made]]
+"""Shards in a folder → the files that replace them in another."""
+
+
+class ExportFormat(Protocol):
+    """One format. Picklable: workers get it with its config.
 
     `write` receives the rows of one shard in order, as batches of `winnow.schemas.rows.draws.MIXED`, at least one row;
     it writes under `folder` (its own, empty) and holds no more than one shard in memory. A batch has some MiB of media;
     a larger medium is a file on this machine. The same rows give the same bytes, on any machine and at any time. A row
     that the format cannot hold raises ExportError, which names the sample.
+
+    A format may also have `count(folder, path) -> Sequence[Counted]` (`formats.counting`): how many samples of which
+    output one file of a finished export holds or lists, counted independently of the writer. The audit adds
+    them up. A damaged file raises ExportError, a missing package RecipeError.
+
+    It may have `wanted_media(config) -> WantedMedia | None` (`formats.wanted_media`), a requirement on every sample;
+    `notes(config, shards) -> Sequence[str]`, what a user should know about the written shards;
+    `joins(config) -> bool` and `join`, as in `formats.megatron`; and `max_shard_bytes: int`, the largest possible
+    shard.
     """
 
-    name: str  # in recipes
-    config: type[Any]  # a frozen dataclass, built from the recipe by `build_config`
-    max_shard_bytes: int | None = None  # of the largest possible shard
+    @property
+    def name(self) -> str:
+        """The name in recipes."""
+        ...
+
+    @property
+    def config(self) -> type[Any]:
+        """A frozen dataclass, built from the recipe by `build_config`."""
+        ...
 
     def check(self, config: Any) -> None:
         """Raises WinnowError if a package is missing (with the exact pip line) or the options are invalid."""
+        ...
 
     def identity(self, config: Any) -> Json:
         """What the bytes depend on besides the rows: resolved options and digests of the files that they name."""
-        return asdict(config)
+        ...
 
     def write(self, config: Any, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
         """Writes one shard."""
-        raise NotImplementedError
+        ...
 
-    def finish(self, config: Any, shards: Sequence[WrittenShard], about: About) -> Mapping[str, bytes]:  # noqa: ARG002
+    def finish(self, config: Any, shards: Sequence[WrittenShard], about: About) -> Mapping[str, bytes]:
         """Small files beside the shards, by path: indices, descriptions. Called once, when every shard is committed."""
-        return {}
+        ...
 
-    def count(self, folder: Path, path: str) -> "Sequence[Counted]":  # noqa: ARG002
-        """How many samples of which output one file of a finished export holds or lists, for the audit.
 
-        They are counted independently of the writer. A damaged file raises ExportError, a missing package RecipeError.
-        """
-        return ()
-
-    def wanted_media(self, config: Any) -> "WantedMedia | None":  # noqa: ARG002
-        """The requirement on every sample."""
+def joining(export_format: ExportFormat, config: Any) -> Join | None:
+    """How a format joins its shards, if its config asks for it."""
+    if not getattr(export_format, "joins", _never)(config):
         return None
+    join: Join = getattr(export_format, "join")  # noqa: B009  optional in the protocol
+    return join
 
-    def notes(self, config: Any, shards: Sequence[WrittenShard]) -> Sequence[str]:  # noqa: ARG002
-        """What a user should know about the written shards."""
-        return ()
 
-    def joins(self, config: Any) -> bool:  # noqa: ARG002
-        """Whether `join` joins the shards once they are written."""
-        return False
-
-    def join(self, folder: Path, shards: Sequence[WrittenShard], into: Path) -> Sequence[Made]:
-        """Joins the shards in `folder` into files under `into`, which replace them.
-
-        A crash leaves the shards unchanged: `into` may be emptied and written again.
-        """
-        raise NotImplementedError
+def _never(_: Any) -> bool:
+    """The default of a format that never joins shards."""
+    return False

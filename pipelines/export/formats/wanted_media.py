@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,6 @@ from winnow.filters.image.changes.options import PictureChanges
 from winnow.filters.video.clips.cutting import cutting_identity
 from winnow.filters.video.clips.options import ClipFile
 from winnow.pipelines.export.formats.columns import identity_of
-from winnow.pipelines.export.formats.protocol import ExportFormat
 from winnow.schemas.identity import Json
 
 __all__ = [
@@ -220,19 +219,6 @@ class WantedMedia:
         several = "" if self.many or not self.mimes[0].startswith("image/") else "media: images for all of each, or "
         others = "drop the others by rules of `items`, " if self.many else ""
         return f"{others}choose such samples under 'mix' with where: \"{self.where}\", or write {several}media: none"
-
-
-class MediaFormat(ExportFormat):
-    """The base of formats whose config is a `MediaOptions`."""
-
-    def check(self, config: Any) -> None:
-        """Raises RecipeError if the packages that change pictures are missing."""
-        config.require_packages()
-
-    def wanted_media(self, config: Any) -> WantedMedia | None:
-        """The requirement on every sample."""
-        wanted: WantedMedia | None = config.wanted()
-        return wanted
 
 
 def contents(items: pa.StructArray) -> pa.LargeBinaryArray:

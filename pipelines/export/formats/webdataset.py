@@ -37,7 +37,6 @@ from winnow.pipelines.export.formats.counting import SHARD, Counted, output_of, 
 from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
 from winnow.pipelines.export.formats.tar import BLOCK, MAX_MEMBER, buffer_of, end, headers, joined, members, sizes_of
 from winnow.pipelines.export.formats.wanted_media import (
-    MediaFormat,
     MediaOptions,
     WantedMedia,
     filled_texts,
@@ -62,19 +61,22 @@ class WebDatasetConfig(MediaOptions):
             raise ValueError("energon looks samples up by their keys: write 'key: id'")
 
 
-class WebDataset(MediaFormat):
+@dataclass(frozen=True, slots=True)
+class WebDataset:
     """The WebDataset format."""
 
-    name = "webdataset"
-    config = WebDatasetConfig
+    name: str = "webdataset"
+    config: type[WebDatasetConfig] = WebDatasetConfig
+
+    def check(self, config: WebDatasetConfig) -> None:
+        """Raises RecipeError if the packages that change pictures are missing."""
+        config.require_packages()
 
     def identity(self, config: WebDatasetConfig) -> Json:
         """The options."""
         return {"version": 2, "key": config.key, "energon": config.energon, **config.identity()}
 
-    def write(
-        self, config: WebDatasetConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]
-    ) -> Made:
+    def write(self, config: WebDatasetConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
         """Writes one tar, and its index for Energon."""
         name = f"{shard.stem()}.tar"
         with (folder / name).open("xb") as file:
@@ -91,9 +93,7 @@ class WebDataset(MediaFormat):
         facts: dict[str, Json] = {fact: count for fact, count in counted.items() if count}
         return Made(tuple(files), tar.samples, facts)
 
-    def finish(
-        self, config: WebDatasetConfig, shards: Sequence[WrittenShard], about: About
-    ) -> Mapping[str, bytes]:
+    def finish(self, config: WebDatasetConfig, shards: Sequence[WrittenShard], about: About) -> Mapping[str, bytes]:
         """Energon's description of the dataset, if requested."""
         if not config.energon:
             return {}

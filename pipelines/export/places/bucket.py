@@ -20,7 +20,7 @@ from pathlib import Path
 
 import orjson
 
-from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, ShardName, WrittenShard
+from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, ShardName, WrittenShard, joining
 from winnow.pipelines.export.places.destination import in_use_error
 from winnow.pipelines.export.places.existing import WantedExport, first_few
 from winnow.pipelines.export.places.manifest import (
@@ -223,16 +223,15 @@ class ExportBucket:
         self, export_format: ExportFormat, config: object, shards: Sequence[WrittenShard]
     ) -> tuple[FileRecord, ...]:
         """Joins the shards' files on this machine, if the format does so: downloads and uploads them once more."""
-        if not export_format.joins(config):
+        join = joining(export_format, config)
+        if join is None:
             return ()
         with temporary_folder("joined") as name:
             there, into = Path(name, "shards"), Path(name, "joined")
             for one in (file for shard in shards for file in shard.files):
                 fetch(self._target, one.path, there)
             into.mkdir()
-            records = file_records(
-                into, [path for made in export_format.join(there, shards, into) for path in made.files]
-            )
+            records = file_records(into, [path for made in join(there, shards, into) for path in made.files])
             self.work.put(into, records, _JOINED)
             return records
 

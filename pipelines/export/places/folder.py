@@ -25,7 +25,7 @@ from typing import BinaryIO
 
 import orjson
 
-from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, ShardName, WrittenShard
+from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, ShardName, WrittenShard, joining
 from winnow.pipelines.export.places.destination import disk_errors, in_use_error
 from winnow.pipelines.export.places.existing import (
     WantedExport,
@@ -236,13 +236,14 @@ class ExportFolder:
         self, export_format: ExportFormat, config: object, shards: Sequence[WrittenShard]
     ) -> tuple[FileRecord, ...]:
         """Joins the shards' files, if the format does so."""
-        if not export_format.joins(config):
+        join = joining(export_format, config)
+        if join is None:
             return ()
         with disk_errors(self.path):
             into = self._work / SCRATCH / "joined"
             _remove(into)
             into.mkdir()
-            paths = [path for made in export_format.join(self._work / FILES, shards, into) for path in made.files]
+            paths = [path for made in join(self._work / FILES, shards, into) for path in made.files]
             records = file_records(into, paths)
             for record in records:
                 target = self._work / FILES / record.path

@@ -2,14 +2,14 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
 from winnow.pipelines.export.formats.jsonl import FORMAT, JsonlConfig
-from winnow.pipelines.export.formats.protocol import ExportFormat, Made, ShardName
+from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
 from winnow.schemas.identity import Json
 
 
@@ -22,11 +22,14 @@ class LethalConfig:
     shards: tuple[int, ...]
 
 
-class Lethal(ExportFormat):
+class Lethal:
     """Lines, as the format of lines writes them, once its processes have died so often."""
 
     name = "lethal"
     config = LethalConfig
+
+    def check(self, config: LethalConfig) -> None:
+        """Nothing is wrong with it beforehand."""
 
     def identity(self, config: LethalConfig) -> Json:
         """Deaths do not show in the bytes."""
@@ -43,3 +46,7 @@ class Lethal(ExportFormat):
                     continue
                 os.kill(os.getpid(), signal.SIGKILL)
         return made
+
+    def finish(self, config: LethalConfig, shards: Sequence[WrittenShard], about: About) -> Mapping[str, bytes]:
+        """Nothing."""
+        return {}
