@@ -52,7 +52,7 @@ def cached_reader(objects: ObjectStore, prefix: str) -> Callable[[str], bytes]:
     """
     if not isinstance(objects, BucketStore):
         return objects.read
-    cache = objects.cache
+    cache = objects.remembered
     known = cache.begin(f"{objects.root}/{prefix}")
     versions = {info.path: info.version for info in objects.list(prefix)} if known else {}
 

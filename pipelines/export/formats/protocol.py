@@ -120,5 +120,4 @@ def joining(export_format: ExportFormat, config: Any) -> Join | None:
 
 
 def _never(_: Any) -> bool:
-    """The default of a format that never joins shards."""
     return False

@@ -28,7 +28,7 @@ from winnow.schemas.errors import StoreError
 MOST_BYTES = 64 << 20
 
 
-class ObjectCache:
+class Remembered:
     """Cached objects by address; evicts the least recently used."""
 
     def __init__(self) -> None:
@@ -87,8 +87,8 @@ class Bucket(Protocol):
     repeating would not fix raises a StoreError.
     """
 
-    retries: Retries
-    cache: ObjectCache
+    trying: Retries
+    remembered: Remembered
 
     @property
     def whole_bytes(self) -> int:
@@ -200,9 +200,9 @@ class BucketStore(ABC):
         return self._ask(path, lambda _: bucket.get(key, offset, stop, None)).content
 
     @property
-    def cache(self) -> ObjectCache:
+    def remembered(self) -> Remembered:
         """This process's cache of small objects."""
-        return self._bucket.cache
+        return self._bucket.remembered
 
     def read_version(self, path: str) -> tuple[bytes, str]:
         """Reads the whole object, with its version as in a listing."""
@@ -298,7 +298,7 @@ class BucketStore(ABC):
 
     def _ask(self, path: str, request: Callable[[int], T]) -> T:
         try:
-            return self._bucket.retries(request)
+            return self._bucket.trying(request)
         except FileNotFoundError:
             raise FileNotFoundError(f"{self.root}: no object {path!r}") from None
 

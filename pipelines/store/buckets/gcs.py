@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote
 
-from winnow.pipelines.store.buckets.bucket_store import MARK, Bucket, BucketStore, Clients, ObjectCache, Piece
+from winnow.pipelines.store.buckets.bucket_store import MARK, Bucket, BucketStore, Clients, Piece, Remembered
 from winnow.pipelines.store.buckets.gcs_session import endpoint, refused, session, translated_error
 from winnow.pipelines.store.buckets.retries import Retries, TransientError, no_bucket_error
 from winnow.pipelines.store.facade import ObjectInfo
@@ -48,8 +48,8 @@ class GcsBucket:
     def __init__(self, name: str) -> None:
         self._name = name
         self._place = f"gs://{name}"
-        self.retries = Retries(self._place)
-        self.cache = ObjectCache()
+        self.trying = Retries(self._place)
+        self.remembered = Remembered()
         self._endpoint = endpoint()
         self._session = session(self._place)
         self._there = False
@@ -101,11 +101,11 @@ class GcsBucket:
         size = file.stat().st_size
         for _ in range(UPLOADS):
             with open(file, "rb") as stream, suppress(_UploadLostError):
-                address = self.retries(lambda _: self._begin(key))
+                address = self.trying(lambda _: self._begin(key))
                 sent = 0
                 while sent < size:
                     step = partial(self._continue, address, stream, sent, size)
-                    sent = self.retries(step)
+                    sent = self.trying(step)
                 return
         raise StoreError(f"{self._place}: the service dropped the upload of {key} {UPLOADS} times; run again")
 

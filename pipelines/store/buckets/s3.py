@@ -21,8 +21,8 @@ from winnow.pipelines.store.buckets.bucket_store import (
     Bucket,
     BucketStore,
     Clients,
-    ObjectCache,
     Piece,
+    Remembered,
     sending,
 )
 from winnow.pipelines.store.buckets.retries import Retries
@@ -66,8 +66,8 @@ class S3Bucket:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self.retries = Retries(f"s3://{name}")
-        self.cache = ObjectCache()
+        self.trying = Retries(f"s3://{name}")
+        self.remembered = Remembered()
         self._s3 = _client(name)
         self._there = False  # whether the bucket is known to exist
         self._batches = True  # whether the service deletes several objects in one request, as far as known
@@ -122,7 +122,7 @@ class S3Bucket:
         """Uploads in parts from several threads; aborts the upload if a part fails."""
         size = file.stat().st_size
         step = max(PART_BYTES, -(-size // MOST_PARTS))
-        upload = self.retries(lambda _: self._ask("create_multipart_upload", Key=key))["UploadId"]
+        upload = self.trying(lambda _: self._ask("create_multipart_upload", Key=key))["UploadId"]
         try:
             parts = [
                 sending().submit(self._put_part, key, upload, file, number, start, step)
@@ -135,7 +135,7 @@ class S3Bucket:
                 wait(parts)  # a part still being sent would outlive its upload
                 failed.result()
             tags = [{"ETag": part.result(), "PartNumber": number} for number, part in enumerate(parts, 1)]
-            self.retries(lambda attempt: self._complete(key, upload, tags, size, attempt))
+            self.trying(lambda attempt: self._complete(key, upload, tags, size, attempt))
         except BaseException:
             self._abort(key, upload)
             raise
@@ -186,7 +186,7 @@ class S3Bucket:
         dropped = 0
         after: dict[str, str] = {}
         while True:
-            answer = self.retries(partial(self._uploads, prefix, after))
+            answer = self.trying(partial(self._uploads, prefix, after))
             for upload in answer.get("Uploads", ()):
                 self._abort(upload["Key"], upload["UploadId"])
                 dropped += 1
@@ -202,7 +202,7 @@ class S3Bucket:
             stream.seek(start)
             content = stream.read(step)
         part = partial(self._ask, "upload_part", Key=key, UploadId=upload, PartNumber=number, Body=content)
-        return str(self.retries(lambda _: part())["ETag"])
+        return str(self.trying(lambda _: part())["ETag"])
 
     def _complete(self, key: str, upload: str, tags: list[dict[str, object]], size: int, attempt: int) -> None:
         try:
@@ -215,7 +215,7 @@ class S3Bucket:
 
     def _abort(self, key: str, upload: str) -> None:
         with suppress(StoreError, FileNotFoundError):  # else clear_unfinished, or the bucket's own rule, drops it
-            self.retries(lambda _: self._ask("abort_multipart_upload", Key=key, UploadId=upload))
+            self.trying(lambda _: self._ask("abort_multipart_upload", Key=key, UploadId=upload))
 
     def _ask(self, operation: str, **arguments: object) -> dict[str, Any]:
         """Sends one request, reads its body whole and translates failures to our errors."""

@@ -66,7 +66,7 @@ def test_commits_that_were_replaced_or_taken_back_are_noticed(objects: ObjectSto
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(buckets, "MOST_BYTES", 10)
-    held = buckets.ObjectCache()
+    held = buckets.Remembered()
     for name in "abc":
         held.keep(name, "1", b"four")
     assert [held.get(name, "1") for name in "abc"] == [None, b"four", b"four"]
