@@ -10,8 +10,8 @@ from winnow.pipelines.score.keys import TraceLayer, score_key
 from winnow.pipelines.score.weights import forgotten_by, weight_keys, without_forgotten
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.state import StoreState
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.schemas.records import Generation
 
 
@@ -116,4 +116,4 @@ def state_of(store: Store, generation: Generation) -> StoreState:
     """Return the shards and layers of a generation."""
     layers = {layer: store.manifest(generation, layer) for layer in generation.layers if layer != layout.SAMPLES}
     samples = store.manifest(generation, layout.SAMPLES)
-    return StoreState(Held(store.objects, None), store.tasks(generation), layers, samples)
+    return StoreState(StoreIndex(store.objects, None), store.tasks(generation), layers, samples)

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_tasks, load_task_commits
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.integrity.damage import MissingError
 from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
 from winnow.pipelines.store.manifests.tables import put_manifest, put_tasks, sample_rows
 from winnow.pipelines.store.manifests.tasks import TaskCommits
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.schemas.records import GenerationRecord, TaskCommit
 from winnow.schemas.rows.extraction import EXTRACTED
 
@@ -49,7 +49,7 @@ def _rows(store: Store, record: GenerationRecord, layer: str) -> ManifestRows:
     samples: dict[str, dict[str, str]] = {}
     for row in store.every_row(record, layout.SAMPLES):
         samples.setdefault(row.source, {})[row.shard] = row.object
-    committed = Held(store.objects, None)
+    committed = StoreIndex(store.objects, None)
     for key in record.layers[layout.SAMPLES].keys if layer.startswith(EXTRACTED) else ():
         committed.find_tasks(key, sorted(committed_tasks(store.objects, key)))  # their commits have texts, too
     found: list[ManifestRow] = []

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import LayerKeys, Store
-from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
 from winnow.pipelines.store.manifests.tables import put_manifest, put_tasks, sample_rows
 from winnow.pipelines.store.manifests.tasks import TaskCommits
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import GenerationRecord, LayerRecord, RecipeRecord, TaskCommit
 
@@ -25,7 +25,7 @@ class Contents:
 
 
 def publish_union(
-    store: Store, recipe: str, resolved: str, contents: Contents, held: Held | None = None
+    store: Store, recipe: str, resolved: str, contents: Contents, held: StoreIndex | None = None
 ) -> tuple[GenerationRecord, bool]:
     """Publishes the latest generation with these contents added, unless it has them; returns its record, and whether it
     is new.
@@ -35,7 +35,7 @@ def publish_union(
     made anew, with what was published. `resolved`: a hash of the resolved recipe; `held`: what the store is known to
     hold, which continues with the new generation (None: read it now).
     """
-    held = Held.of(store) if held is None else held
+    held = StoreIndex.of(store) if held is None else held
     for task in contents.tasks.unlike(held.all_tasks()):
         if not task.balanced:
             raise StoreError(f"{store.root}: task {task.task} does not balance; run 'winnow audit'")
@@ -73,7 +73,7 @@ def publish_without_former(store: Store) -> None:
 
     The caller holds the lease.
     """
-    held = Held.of(store)
+    held = StoreIndex.of(store)
     latest = held.record
     if latest is None or not any(recipe.former for recipe in latest.recipes.values()):
         return
@@ -109,7 +109,7 @@ class _Union:
     tasks: TaskCommits | None
 
 
-def _union(store: Store, held: Held, recipe: str, resolved: str, contents: Contents) -> _Union:
+def _union(store: Store, held: StoreIndex, recipe: str, resolved: str, contents: Contents) -> _Union:
     latest = held.record
     recipes = {} if latest is None else dict(latest.recipes)
     recipes[recipe] = RecipeRecord(resolved, _keys_read(contents), _sorted(contents.former, contents.keys))
@@ -150,7 +150,7 @@ def _union(store: Store, held: Held, recipe: str, resolved: str, contents: Conte
     return _Union(_next(latest, draft), listed, tasks if changed else None)
 
 
-def _added(held: Held, layer: str, rows: ManifestRows) -> ManifestRows:
+def _added(held: StoreIndex, layer: str, rows: ManifestRows) -> ManifestRows:
     """The rows of a layer that the latest generation does not have."""
     if rows == held.layer(layer, rows.keys):
         return ManifestRows.of(())
@@ -159,7 +159,7 @@ def _added(held: Held, layer: str, rows: ManifestRows) -> ManifestRows:
 
 
 def _kept(
-    held: Held, layer: str, read: Collection[tuple[str, str]], lost: Collection[str], added: ManifestRows
+    held: StoreIndex, layer: str, read: Collection[tuple[str, str]], lost: Collection[str], added: ManifestRows
 ) -> ManifestRows:
     """The rows of a layer that stay: some recipe reads their key, and nothing takes their place."""
     rows = held.layer(layer, {key for name, key in read if name == layer})

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Protocol, Self
 
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.manifests.rows import ManifestRows
 from winnow.pipelines.store.manifests.tasks import TaskCommits
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.schemas.identity import fingerprint_of
 
 
@@ -54,7 +54,7 @@ def is_of_all(key: str) -> bool:
 class StoreState:
     """What a recipe's stages hold: every task, and the layers that have an object for every shard."""
 
-    held: Held
+    held: StoreIndex
     tasks: TaskCommits
     layers: dict[str, ManifestRows]
     shards: ManifestRows  # the samples of each
@@ -64,7 +64,7 @@ class StoreState:
     """The keys that name the objects of layers over all shards, by layer and source."""
 
     @classmethod
-    def of(cls, held: Held, tasks: TaskCommits, layers: dict[str, ManifestRows]) -> Self:
+    def of(cls, held: StoreIndex, tasks: TaskCommits, layers: dict[str, ManifestRows]) -> Self:
         """The state with all shards that tasks made."""
         return cls(held, tasks, layers, held.samples(tasks))
 

@@ -27,8 +27,8 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_tasks
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hash_set import HashSet
-from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.manifests.tasks import TaskCommits
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import SourceError, StoreError
 from winnow.schemas.problems import one_line
@@ -112,7 +112,7 @@ def _first_detail(context: IngestContext, commits: Sequence[TaskCommit]) -> str:
     return "the quarantine says why"
 
 
-def resolve_changes(context: IngestContext, held: Held, plan: SourcePlan, *, replace_files: bool) -> SourcePlan:
+def resolve_changes(context: IngestContext, held: StoreIndex, plan: SourcePlan, *, replace_files: bool) -> SourcePlan:
     """Handles files whose listing differs from the frozen one.
 
     A file that was touched or copied but holds the same bytes is the same file. A file without any commit
@@ -152,7 +152,9 @@ def freeze_plans(context: IngestContext, plans: Iterable[SourcePlan]) -> None:
             raise StoreError(f"{root}: another writer has just planned source {plan.name!r}; run again")
 
 
-def frozen_plans(context: IngestContext, held: Held, patterns: Patterns, *, replace_files: bool) -> list[SourcePlan]:
+def frozen_plans(
+    context: IngestContext, held: StoreIndex, patterns: Patterns, *, replace_files: bool
+) -> list[SourcePlan]:
     """Plans every source and records the new tasks, safely beside other commands that do the same.
 
     The first command to record them wins; the others plan again and find them.
@@ -165,7 +167,7 @@ def frozen_plans(context: IngestContext, held: Held, patterns: Patterns, *, repl
             return plans
 
 
-def pending_tasks(context: IngestContext, held: Held, plan: SourcePlan) -> IngestTasks:
+def pending_tasks(context: IngestContext, held: StoreIndex, plan: SourcePlan) -> IngestTasks:
     """The tasks without a commit, largest first so that the last to end is a small one.
 
     A commit is withdrawn if an object of it is missing: it was lost, or the garbage collector ran between a late
@@ -186,7 +188,7 @@ def pending_tasks(context: IngestContext, held: Held, plan: SourcePlan) -> Inges
     return tasks.where(name in lost or name not in known for name in tasks.names).largest_first()
 
 
-def replan_misfit_splits(context: IngestContext, held: Held, plan: SourcePlan) -> SourcePlan | None:
+def replan_misfit_splits(context: IngestContext, held: StoreIndex, plan: SourcePlan) -> SourcePlan | None:
     """Checks that the parts of every split file fit together; plans a file as a single part where they do not.
 
     Files with tasks in the latest generation were checked before it.
@@ -236,7 +238,7 @@ def _repeats_an_id(context: IngestContext, commits: list[TaskCommit]) -> bool:
 
 
 def pending_extractions(
-    context: IngestContext, held: Held, bound: BoundExtractor, commits: Mapping[str, TaskCommits]
+    context: IngestContext, held: StoreIndex, bound: BoundExtractor, commits: Mapping[str, TaskCommits]
 ) -> list[ExtractionTask]:
     """The committed shards that lack an extractor's layer."""
     pending: list[ExtractionTask] = []

@@ -20,7 +20,7 @@ from winnow.pipelines.rules.chosen_items import ChosenItem, dropped_items, item_
 from winnow.pipelines.rules.pinning import PinnedProgram, pin_no_rules
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.held import Held
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.pipelines.store.tables import read_rows
 from winnow.runners.facts.examples import ContactSheet, SheetPicture
 from winnow.schemas.errors import StoreError, WinnowError
@@ -107,7 +107,7 @@ def gather_sheets(
 
 
 def _require_compared(recipe: BoundRecipe, store: Store) -> None:
-    held, context = Held.of(store), recipe.ingest(store)
+    held, context = StoreIndex.of(store), recipe.ingest(store)
     every = [held.tasks(source.key(context.limits)) for source in context.sources.values()]
     if not all(map(len, every)):
         raise StoreError(f"{store.root}: was ingested with other settings; run: winnow ingest {recipe.file}")

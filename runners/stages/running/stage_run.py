@@ -17,7 +17,7 @@ from winnow.pipelines.running.tasks import put_task_list
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hash_set import HashSet
-from winnow.pipelines.store.held import Held
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.stages.running.warming import warm_kernels
@@ -79,7 +79,7 @@ class StageRun:
         elements: Callable[[], Iterable[tuple[str, bytes]]],
         worker: beam.DoFn,
         awaited: Mapping[str, str],
-        held: Held,
+        held: StoreIndex,
         inputs: Mapping[str, TaskInput] | None = None,
         hints: Mapping[str, str] | None = None,
     ) -> "CompletedTasks":

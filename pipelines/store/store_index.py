@@ -67,7 +67,7 @@ class _Newer:
 
 
 @dataclass
-class Held:
+class StoreIndex:
     """The latest generation of a store, by key, and newer commits. Everything is read when it is first asked for."""
 
     objects: ObjectStore
@@ -243,7 +243,7 @@ class Held:
 
     def reread(self, store: Store) -> None:
         """Begins again with the latest generation, which somebody else has published."""
-        fresh = Held(self.objects, store.latest_record())
+        fresh = StoreIndex(self.objects, store.latest_record())
         self.__dict__.update(fresh.__dict__)
 
     def _add(self, commit: TaskCommit | LayersCommit) -> None:
