@@ -52,8 +52,8 @@ def asset_path(asset: AnyAsset) -> str:
     path = cache_folder() / asset.file_name
     state = state_of(asset)
     if state != "present":
-        said = "is missing" if state == "missing" else "is damaged"
-        raise AssetError(f"asset {asset.name!r} {said} ({path}); run: winnow assets fetch {asset.name}")
+        problem = "is missing" if state == "missing" else "is damaged"
+        raise AssetError(f"asset {asset.name!r} {problem} ({path}); run: winnow assets fetch {asset.name}")
     return str(path)
 
 

@@ -75,9 +75,9 @@ def check_draws(store: Store, task: DrawsTask) -> DrawsFound:
         except (StoreError, OSError, pa.ArrowInvalid) as error:
             found.problems.append(f"plan {plan.name}: {one.object}: {str(error).splitlines()[0]}")
             continue
-        said = f"plan {plan.name}: shard {drawn.shard}"
+        prefix = f"plan {plan.name}: shard {drawn.shard}"
         lines = (*_misplaced(drawn), *_exposure(plan, drawn), *wrong_media(plan.unit, drawn))
-        found.problems += [f"{said}: {line}" for line in lines]
+        found.problems += [f"{prefix}: {line}" for line in lines]
         totals.add(drawn)
         found.gone += int(np.isin(drawn.rows, np.array(task.forgotten.get(one.shard, ()), np.int64)).sum())
     found.counted, found.largest = totals.counted.tolist(), totals.largest.tolist()

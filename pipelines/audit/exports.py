@@ -191,9 +191,9 @@ class _Export:
         if self.manifest is not None and not self._heard.problems:
             size = sum(file.bytes for file in self.manifest.files)
             samples = sum(amount.samples for amount in self._amounts.values())
-            said = count_of(samples, "sample") if self._complete else "samples not counted"
+            counted = count_of(samples, "sample") if self._complete else "samples not counted"
             files = count_of(len(self.manifest.files), "file")
-            findings.proved.append(f"export {self.path}: {files}, {size:,} bytes are unchanged; {said}")
+            findings.proved.append(f"export {self.path}: {files}, {size:,} bytes are unchanged; {counted}")
 
     def _is_gone(self) -> bool:
         """Whether the export is gone: the folder is empty, or has only files that no record names yet."""
@@ -238,9 +238,9 @@ class _Export:
             return
         given = {output.name: output.given.samples for output in plan.outputs}
         for name in sorted(given.keys() | amounts.keys()):
-            said, wanted = amounts.get(name, Amounts(0, 0)).planned, given.get(name, 0)
-            if said != wanted:
-                self._wrong(f"{name}: {MANIFEST} declares {said:,} planned samples, but the plan has {wanted:,}")
+            declared, wanted = amounts.get(name, Amounts(0, 0)).planned, given.get(name, 0)
+            if declared != wanted:
+                self._wrong(f"{name}: {MANIFEST} declares {declared:,} planned samples, but the plan has {wanted:,}")
 
     def _files(self, manifest: Manifest, tasks: TaskFolder) -> None:
         """Reports changed files, and samples that are not as many as declared."""
@@ -258,10 +258,10 @@ class _Export:
             self._complete = False
             self._note(line)
         for (by, name), number in sorted(samples.items()):
-            said = self._amounts.get(name, Amounts(0, 0)).samples
-            if number != said and not (uncounted and by == FILES):
+            declared = self._amounts.get(name, Amounts(0, 0)).samples
+            if number != declared and not (uncounted and by == FILES):
                 holds = "its files have" if by == FILES else f"{by} lists"
-                self._wrong(f"{name}: {holds} {number:,} samples, but {MANIFEST} declares {said:,}")
+                self._wrong(f"{name}: {holds} {number:,} samples, but {MANIFEST} declares {declared:,}")
 
     def _others(self, manifest: Manifest) -> None:
         """Reports foreign files: readers that take every file would include them."""

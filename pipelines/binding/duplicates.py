@@ -113,5 +113,5 @@ def spelt_out(recipe: Recipe) -> Recipe:
         return recipe
     place, asked = config.place, {of.kind.name: asdict(of.settings) for of in asked_kinds(recipe)}
     own = kinds_in_order({*own_names(), *asked})
-    said = {kind.name: asked.get(kind.name) for kind in own if kind.name in asked or kind.null_unless_asked}
-    return replace(recipe, dedupe=replace(config, kinds=located(said, place)))
+    settings = {kind.name: asked.get(kind.name) for kind in own if kind.name in asked or kind.null_unless_asked}
+    return replace(recipe, dedupe=replace(config, kinds=located(settings, place)))

@@ -320,8 +320,8 @@ def blind_to_media(
     rules: Sequence[ProgramRule], lists: frozenset[str], known: Mapping[str, ColumnInfo]
 ) -> list[Problem]:
     """Return a problem for each rule of `items` that is equal for all media of a row."""
-    said = "reads nothing of a medium, so it treats all media of a row the same; write it under 'keep'"
-    return [Problem(rule.rule.place, rule.path, said) for rule in rules if _is_blind(rule, lists, known)]
+    complaint = "reads nothing of a medium, so it treats all media of a row the same; write it under 'keep'"
+    return [Problem(rule.rule.place, rule.path, complaint) for rule in rules if _is_blind(rule, lists, known)]
 
 
 def _is_blind(program_rule: ProgramRule, lists: frozenset[str], known: Mapping[str, ColumnInfo]) -> bool:

@@ -132,9 +132,9 @@ class ChildProcess:
                 self.receive(len(READY))
             except DiedError as error:
                 errors.seek(0)
-                said = (errors.read().decode("utf-8", "replace").strip().splitlines() or [""])[-1]
+                last_line = (errors.read().decode("utf-8", "replace").strip().splitlines() or [""])[-1]
                 raise StageError(
-                    f"the process that {self._does} could not be started ({error.how}): {said[:300]}"
+                    f"the process that {self._does} could not be started ({error.how}): {last_line[:300]}"
                 ) from None
 
 

@@ -125,8 +125,8 @@ class Answer(NamedTuple):
     def put(self, memory: mmap.mmap, plan: DecodingPlan, number: int) -> None:
         """Writes the answer to a slot, then marks it as present."""
         rows = _FAILED if self.failed else _REFUSED if self.refused else self.rows
-        said = (self.failed or self.refused).encode("utf-8", "replace")[:208]
-        _SLOT.pack_into(memory, _slot(plan, number), rows, self.columns, self.height, self.width, 0, said)
+        message = (self.failed or self.refused).encode("utf-8", "replace")[:208]
+        _SLOT.pack_into(memory, _slot(plan, number), rows, self.columns, self.height, self.width, 0, message)
         _COUNT.pack_into(memory, plan.slots_at, number + 1)
 
     @classmethod
@@ -134,8 +134,8 @@ class Answer(NamedTuple):
         """Reads the answer in a slot."""
         rows, columns, height, width, _, raw = _SLOT.unpack_from(memory, _slot(plan, number))
         if rows < 0:
-            said = raw.rstrip(b"\0").decode("utf-8", "replace")
-            return cls(refused=said) if rows == _REFUSED else cls(failed=said)
+            message = raw.rstrip(b"\0").decode("utf-8", "replace")
+            return cls(refused=message) if rows == _REFUSED else cls(failed=message)
         return cls(rows, columns, height, width)
 
 

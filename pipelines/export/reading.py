@@ -307,9 +307,9 @@ def _with_references(metadata: pa.Array, media: pa.Array) -> pa.Array:
     having = np.flatnonzero(np.asarray(pc.greater(pc.list_value_length(media), 0)))
     if not len(having):
         return metadata
-    said = metadata.to_pylist()
+    described = metadata.to_pylist()
     for row in having.tolist():  # few rows, compared with the bytes of their media
-        own = orjson.loads(said[row])
+        own = orjson.loads(described[row])
         if REFERENCES not in own:
-            said[row] = canonical_json({**own, REFERENCES: media[row].as_py()})
-    return pa.array(said, metadata.type)
+            described[row] = canonical_json({**own, REFERENCES: media[row].as_py()})
+    return pa.array(described, metadata.type)

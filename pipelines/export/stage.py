@@ -125,8 +125,8 @@ def bind_export(recipe: Recipe, number: int, problems: Problems) -> BoundExport 
     entry = recipe.export[number]
     where = f"export[{number}].{entry.name}"
     path = recipe.located(entry.path)
-    if (said := overlap_of(recipe, number) or nesting_of(path)) is not None:
-        problems.add(entry.place, f"{where}.path", said)
+    if (problem := overlap_of(recipe, number) or nesting_of(path)) is not None:
+        problems.add(entry.place, f"{where}.path", problem)
     try:
         export_format = find_format(entry.name)
         config = build(export_format.config, entry.options, where, problems)
@@ -135,8 +135,8 @@ def bind_export(recipe: Recipe, number: int, problems: Problems) -> BoundExport 
         config = _with_tokenizer(recipe, config)
         most = getattr(export_format, "max_shard_bytes", entry.shard_bytes)
         if entry.shard_bytes > most:
-            said = f"{entry.shard_bytes:,} is too large for a shard of {entry.name}; expected at most {most:,}"
-            problems.add(entry.place, f"{where}.shard_bytes", said)
+            problem = f"{entry.shard_bytes:,} is too large for a shard of {entry.name}; expected at most {most:,}"
+            problems.add(entry.place, f"{where}.shard_bytes", problem)
         export_format.check(config)
         if isinstance(config, MediaOptions) and any(source.clips for source in recipe.sources) and config.clip_problem:
             problems.add(entry.place, where, config.clip_problem)

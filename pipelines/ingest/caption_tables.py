@@ -76,10 +76,10 @@ class CaptionTables:
         while folder:
             folder = folder.rpartition("/")[0]
             for name, rows in self._tables(folder).items():
-                said = rows.get(path, [])
-                captions += [replace(caption, origin=name) for row in said for caption in _captions(row)]
-                if said and said[0].metadata:
-                    record.metadata.setdefault(name, said[0].metadata)
+                described = rows.get(path, [])
+                captions += [replace(caption, origin=name) for row in described for caption in _captions(row)]
+                if described and described[0].metadata:
+                    record.metadata.setdefault(name, described[0].metadata)
         record.captions = distinct(captions)
 
     def _tables(self, folder: str) -> Tables:
@@ -117,5 +117,5 @@ class CaptionTables:
 
 def _captions(row: Record) -> tuple[Caption, ...]:
     """The captions of a row; those of a table without the column `text` are often called `caption`."""
-    said = row.metadata.get(CAPTION)
-    return row.captions or ((Caption(said),) if isinstance(said, str) and said else ())
+    caption = row.metadata.get(CAPTION)
+    return row.captions or ((Caption(caption),) if isinstance(caption, str) and caption else ())

@@ -120,18 +120,18 @@ class FilmStore:
         there = {layout.SAMPLES: samples, layer: self.shots[part.path]}
         for batch in read_aligned(objects, there, columns, _BATCH_ROWS, hidden):
             for values in zip(*(batch[column.name].to_pylist() for column in columns), strict=True):
-                said = dict(zip((column.name for column in columns), values, strict=True))
-                yield from self._clips(said, row)
+                sample = dict(zip((column.name for column in columns), values, strict=True))
+                yield from self._clips(sample, row)
                 row += 1
 
-    def _clips(self, said: Mapping[str, Any], row: int) -> Iterator[Event]:
+    def _clips(self, sample: Mapping[str, Any], row: int) -> Iterator[Event]:
         """The clips of all videos of a row."""
         number = 0
-        shots = [said[f"{self.config.shots}.{name}"] for name in _SHOTS]
-        media = said["samples.media"]
-        pauses_of = [said.get(f"{self.config.shots}.{name}") or [None] * len(media or ()) for name in _PAUSES]
+        shots = [sample[f"{self.config.shots}.{name}"] for name in _SHOTS]
+        media = sample["samples.media"]
+        pauses_of = [sample.get(f"{self.config.shots}.{name}") or [None] * len(media or ()) for name in _PAUSES]
         lists = zip(media, *shots, *pauses_of, strict=True) if all(shot is not None for shot in shots) else ()
-        said_when = _spoken(said["samples.captions"], said["samples.metadata"])
+        said_when = _spoken(sample["samples.captions"], sample["samples.metadata"])
         for item, (medium, begins, ends, begin_seconds, numerator, denominator, stills, moves) in enumerate(lists):
             if begins is None or ends is None or not numerator or not denominator:
                 continue
@@ -139,19 +139,19 @@ class FilmStore:
             pauses = tuple(zip(stills or (), moves or (), strict=True))
             for begin, end, seconds in zip(begins, ends, begin_seconds, strict=True):
                 for start, stop in cut(begin, end, tick, self.config, pauses):
-                    part = {"of": said["samples.id"].hex(), "start": start, "end": stop}
+                    part = {"of": sample["samples.id"].hex(), "start": start, "end": stop}
                     part |= {"numerator": numerator, "denominator": denominator}
                     first = seconds + float((start - begin) * tick)  # since the video's first frame
                     captions = said_when(first, first + float((stop - start) * tick))
                     span = Span(row, 1, "rows", number)
-                    yield self._record(said, medium, part, span, item, stop - start, tick, captions)
+                    yield self._record(sample, medium, part, span, item, stop - start, tick, captions)
                     number += 1
         if not number:
             yield Dropped(Span(row, 1, "rows"), "no_clips")
 
     def _record(
         self,
-        said: Mapping[str, Any],
+        sample: Mapping[str, Any],
         medium: Mapping[str, Any],
         part: dict[str, Json],
         span: Span,
@@ -165,7 +165,7 @@ class FilmStore:
             span,
             f"{part['of']}.{item}.{part['start']}-{part['end']}",
             "clips",
-            url=said["samples.url"],
+            url=sample["samples.url"],
             declared_mime=medium["mime"],
             captions=captions,
             clip=clip,

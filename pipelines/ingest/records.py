@@ -98,7 +98,7 @@ class Dropped:
 
     span: Span
     reason: str
-    said: Referral | None = None  # kept with the capture that it is about
+    referral: Referral | None = None  # kept with the capture that it is about
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,9 +155,9 @@ def row_of(
                 metadata["replaced_characters"] = decoded.replaced
             if is_page(mime):
                 html = as_html(decoded.text, record.declared_mime)
-                said = with_metas(metadata.get(KEY), html)
-                if said is not None:
-                    metadata[KEY] = said
+                statements = with_metas(metadata.get(KEY), html)
+                if statements is not None:
+                    metadata[KEY] = statements
             else:
                 # as HTML parsers do: else a carriage return alone would count as a repeated line
                 text = decoded.text.replace("\r\n", "\n").replace("\r", "\n")

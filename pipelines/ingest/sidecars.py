@@ -110,22 +110,22 @@ class SidecarFiles:
 
 
 def _take_json(mapping: ColumnMapping, suffix: str, body: bytes, record: Record, captions: list[Caption]) -> str:
-    said = parse_row(body.removeprefix(_BOM))
-    if isinstance(said, Fault):
-        return f"{said.reason}: {said.detail}"
-    record.metadata[suffix] = said
+    parsed = parse_row(body.removeprefix(_BOM))
+    if isinstance(parsed, Fault):
+        return f"{parsed.reason}: {parsed.detail}"
+    record.metadata[suffix] = parsed
     wanted = mapping.captions or CAPTION
-    found = find(said, wanted)
+    found = find(parsed, wanted)
     texts = found if isinstance(found, list) else [found]
-    languages = languages_of(ABSENT if mapping.language is None else find(said, mapping.language), len(texts))
+    languages = languages_of(ABSENT if mapping.language is None else find(parsed, mapping.language), len(texts))
     captions += [
         Caption(one, f"{suffix}:{wanted}", language)
         for one, language in zip(texts, languages, strict=True)
         if isinstance(one, str) and one.strip()
     ]
-    url = ABSENT if mapping.url is None else find(said, mapping.url)
+    url = ABSENT if mapping.url is None else find(parsed, mapping.url)
     if isinstance(url, str) and url and record.url is None:
         record.url = url
     if mapping.fetched_at is not None and record.fetched_at is None:
-        record.fetched_at = moment(find(said, mapping.fetched_at))
+        record.fetched_at = moment(find(parsed, mapping.fetched_at))
     return ""

@@ -66,7 +66,7 @@ def read_subtitles(raw: bytes) -> Subtitles | str:
         lines = decoded(raw).replace("\0", "").splitlines()
     except UndecodableTextError as error:
         return str(error)
-    said: list[str] = []
+    texts: list[str] = []
     times: list[int] = []
     shown: dict[str, int] = {}  # the lines of the last cue, and which they are of all
     language = None
@@ -80,11 +80,11 @@ def read_subtitles(raw: bytes) -> Subtitles | str:
                 times[2 * known + 1] = max(times[2 * known + 1], cue.end)
                 now[line] = known
                 continue
-            now[line] = len(said)
-            said.append(line)
+            now[line] = len(texts)
+            texts.append(line)
             times += (cue.start, cue.end)
         shown = now
-    return Subtitles("\n".join(said), language, tuple(times)) if said else "no cue with a text"
+    return Subtitles("\n".join(texts), language, tuple(times)) if texts else "no cue with a text"
 
 
 def lines_between(text: str, times: Sequence[int], start: float, end: float) -> str | None:

@@ -116,7 +116,7 @@ class LargestClusters:
         order = np.lexsort((own_low[heads], own_high[heads], -sizes[heads], -texts[heads]))[: self.most]
         chosen = heads[order]
         names = ids.take(pa.array(chosen)).to_pylist()
-        said = zip(texts[chosen].tolist(), sizes[chosen].tolist(), names, strict=True)
+        facts = zip(texts[chosen].tolist(), sizes[chosen].tolist(), names, strict=True)
         self.absorb(
             LargestClusters(
                 self.most,
@@ -126,7 +126,7 @@ class LargestClusters:
                 int(compared[np.isin(lines.rows, hidden)].sum()),
                 int(sizes[heads].sum()),
                 int(sizes[heads].max(initial=0)),
-                tuple((-many, -rows, name.hex(), None if many < 0 else many) for many, rows, name in said),
+                tuple((-many, -rows, name.hex(), None if many < 0 else many) for many, rows, name in facts),
             )
         )
 
@@ -270,13 +270,17 @@ class Row:
 class PickedRows:
     """The first rows of one cluster: the requested row, its match, the naming row, then the others."""
 
-    def __init__(self, own: bytes, said: Membership, most: int) -> None:
-        assert said.cluster is not None
+    def __init__(self, own: bytes, membership: Membership, most: int) -> None:
+        assert membership.cluster is not None
         self._most = most
-        self._cluster = pa.scalar(bytes.fromhex(said.cluster), pa.binary(ID_BYTES))
-        ranked = [own, *([] if said.matched is None else [bytes.fromhex(said.matched)]), bytes.fromhex(said.cluster)]
+        self._cluster = pa.scalar(bytes.fromhex(membership.cluster), pa.binary(ID_BYTES))
+        ranked = [
+            own,
+            *([] if membership.matched is None else [bytes.fromhex(membership.matched)]),
+            bytes.fromhex(membership.cluster),
+        ]
         self._first = pa.array(list(dict.fromkeys(ranked)), pa.binary(ID_BYTES))
-        self._match = None if said.matched is None else pa.scalar(ranked[1], pa.binary(ID_BYTES))
+        self._match = None if membership.matched is None else pa.scalar(ranked[1], pa.binary(ID_BYTES))
         self.found = 0
         self.matched: tuple[str, int, bytes] | None = None  # shard, row, id
         self.rows: list[Row] = []

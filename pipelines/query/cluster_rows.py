@@ -69,5 +69,5 @@ def said_of(kind: DuplicateKind, columns: Mapping[str, pa.Array]) -> dict[str, p
 
 def _completed(kind: DuplicateKind, names: Sequence[str], columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array]:
     """Return the columns of lines, and what they say in the same columns for all kinds."""
-    said = said_of(kind, {name: columns[f"{kind.layer}.{name}"] for name in names})
-    return {**columns, **{f"{kind.layer}.{name}": values for name, values in said.items()}}
+    completed = said_of(kind, {name: columns[f"{kind.layer}.{name}"] for name in names})
+    return {**columns, **{f"{kind.layer}.{name}": values for name, values in completed.items()}}

@@ -154,21 +154,21 @@ class Browser:
             if item in (None, number)
         )
 
-    def members(self, said: Membership, most: int) -> Members:
+    def members(self, membership: Membership, most: int) -> Members:
         """The rows or items of a cluster: the asked one, its match, the one that names it, then those least similar."""
-        assert said.cluster is not None
-        own = bytes.fromhex(said.id)
+        assert membership.cluster is not None
+        own = bytes.fromhex(membership.id)
 
         def picking(shard: ManifestRow) -> PickedRows:
-            some = PickedRows(own, said, most)
-            for lines in self._shard(said.kind, shard):
-                some.add(said.kind, shard, lines)
+            some = PickedRows(own, membership, most)
+            for lines in self._shard(membership.kind, shard):
+                some.add(membership.kind, shard, lines)
             return some
 
-        picked = PickedRows(own, said, most)
-        for one in self._each(said.kind, picking):
+        picked = PickedRows(own, membership, most)
+        for one in self._each(membership.kind, picking):
             picked.absorb(one)
-        return Members(picked.found, tuple(self._members(said, picked.rows)), self._matched(picked))
+        return Members(picked.found, tuple(self._members(membership, picked.rows)), self._matched(picked))
 
     def _matched(self, picked: "PickedRows") -> Place | None:
         if picked.matched is None:
@@ -211,9 +211,9 @@ class Browser:
     def _known(self) -> dict[str, list[str]]:
         return {}
 
-    def _members(self, said: Membership, rows: "Sequence[Row]") -> Iterator[Member]:
+    def _members(self, membership: Membership, rows: "Sequence[Row]") -> Iterator[Member]:
         facts: dict[tuple[str, int], tuple[str, str | None, list[dict[str, Any]], str | None, int | None]] = {}
-        unit = find_kind(said.kind).unit
+        unit = find_kind(membership.kind).unit
         of_items, of_media = unit.of_items, unit.of_media
         for shard in sorted({row.shard for row in rows}):
             wanted = sorted({row.row for row in rows if row.shard == shard})
@@ -236,7 +236,7 @@ class Browser:
                 one.similarity,
                 hexadecimal(one.matched),
                 one.by,
-                one.id.hex() == said.cluster,
+                one.id.hex() == membership.cluster,
                 one.id.hex(),
                 one.item if of_items else None,
                 items[one.item] if one.item < len(items) else {},
@@ -267,19 +267,21 @@ class Browser:
         return lengths
 
 
-def _membership(kind: Kind, said: Mapping[str, Any], item: int | None, identity: str) -> Membership:
+def _membership(kind: Kind, values: Mapping[str, Any], item: int | None, identity: str) -> Membership:
     """The membership that a line of a layer describes."""
     of = find_kind(kind)
-    line = {name: pa.array([said[name]], _type_of_lines(of.schema, name)) for name in of.schema.names if name in said}
+    line = {
+        name: pa.array([values[name]], _type_of_lines(of.schema, name)) for name in of.schema.names if name in values
+    }
     counted, similarity, by = (column[0].as_py() for column in said_of(of, line).values())
     return Membership(
         kind,
-        said["status"],
-        hexadecimal(said["cluster"]),
-        said["size"],
+        values["status"],
+        hexadecimal(values["cluster"]),
+        values["size"],
         counted,
         similarity,
-        hexadecimal(said["matched"]),
+        hexadecimal(values["matched"]),
         by,
         item,
         identity,

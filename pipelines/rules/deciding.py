@@ -281,9 +281,9 @@ def _textless(
     operator that reads it, or the extractors that might have given it."""
     if not statuses:
         return None
-    said = [block[column.name] for column in statuses]
-    empty = reduce(pc.or_, (pc.is_in(one, pa.array([NO_TEXT, *WITHOUT_TEXT])) for one in said))
-    empty = reduce(pc.and_, (pc.invert(pc.is_in(one, pa.array(["ok"]))) for one in said), empty)
+    measured = [block[column.name] for column in statuses]
+    empty = reduce(pc.or_, (pc.is_in(one, pa.array([NO_TEXT, *WITHOUT_TEXT])) for one in measured))
+    empty = reduce(pc.and_, (pc.invert(pc.is_in(one, pa.array(["ok"]))) for one in measured), empty)
     if size is not None:
         empty = pc.or_(empty, pc.fill_null(pc.equal(block[size.name], 0), False))
     found = pc.and_(empty, pc.is_in(block[_MODALITY.name], pa.array(["text", "other"])))
@@ -316,11 +316,11 @@ def _null_error(pinned: PinnedProgram, shard: ShardObjects, error: NullCondition
             identity = batch["id"][row - seen].as_py().hex()
             break
         seen += batch.num_rows
-    said = (
+    message = (
         f"is null for the sample {identity} (shard {shard.shard}, row {row}), and 'when_null' is error; measure what "
         "it reads, or set when_null: keep or drop"
     )
-    return Undecided(error.number, said).error(pinned.program)
+    return Undecided(error.number, message).error(pinned.program)
 
 
 DROPPED_SAMPLES = pa.schema(

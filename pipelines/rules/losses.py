@@ -58,10 +58,10 @@ class RuleLoss:
         whom = language_name(self.name) if self.of == "language" else f"the {self.of} {self.name}"
         whom = f"the media of {whom}" if self.list == "items" else whom
         counts = f"{self.rows:,}" if self.lost == self.rows else f"{self.lost:,} of {self.rows:,}"
-        said = f"{self.reason} drops {100 * self.lost // self.rows} % of {whom} ({counts})"
+        line = f"{self.reason} drops {100 * self.lost // self.rows} % of {whom} ({counts})"
         if self.others is None:
-            return said
-        return f"{said}, but {self.others_lost:,} of {self.others:,} elsewhere"
+            return line
+        return f"{line}, but {self.others_lost:,} of {self.others:,} elsewhere"
 
 
 @dataclass(frozen=True, slots=True)

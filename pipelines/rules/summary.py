@@ -134,8 +134,10 @@ def summarise_rules(
     """Summarise one generation's counts: of samples, and of their media where there are rules of `items`."""
     rules, bounds = pinned.program.rules, pinned.program.loss_alarms
     losses = find_losses(rules, counts, bounds, items)
-    said = {(loss.of, loss.name, loss.reason) for loss in losses}
-    uneven = (one for one in find_uneven(rules, counts, sites, bounds) if (one.of, one.name, one.reason) not in said)
+    reported = {(loss.of, loss.name, loss.reason) for loss in losses}
+    uneven = (
+        one for one in find_uneven(rules, counts, sites, bounds) if (one.of, one.name, one.reason) not in reported
+    )
     dropped, fires, null = _effects(rules, counts)  # the last: forgotten
     names = [*(f"{one.phase}.{one.rule.reason}" for one in rules), FORGOTTEN]
     groups: dict[tuple[str, str], dict[str | None, Tally]] = {}

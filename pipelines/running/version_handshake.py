@@ -48,8 +48,8 @@ def unlike_driver(theirs: str | None) -> str | None:
 
 def require_like_driver(theirs: str | None) -> None:
     """Refuses to work for a driver with other versions (StageError)."""
-    if said := unlike_driver(theirs):
-        raise StageError(said)
+    if difference := unlike_driver(theirs):
+        raise StageError(difference)
 
 
 def enter_folder(options: str) -> None:

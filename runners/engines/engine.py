@@ -82,8 +82,8 @@ class Engine:
                     if found is None:
                         log, keep = log.replace(kept_log(log)), True
                         line = last_line(str(error))
-                        said = f"{OUT_OF_MEMORY}: {line}" if lacks_memory(line) else line
-                        found = StageError(f"{said} (workers' log: {log})")
+                        message = f"{OUT_OF_MEMORY}: {line}" if lacks_memory(line) else line
+                        found = StageError(f"{message} (workers' log: {log})")
                     raise found from error
         finally:
             os.environ.pop(MARKS_VARIABLE, None)

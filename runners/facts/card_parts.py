@@ -109,14 +109,14 @@ def language_word(code: str) -> str:
 def dropped(rules: RulesSummary, recipe: BoundRecipe) -> str:
     """What each rule drops, and how duplicates were found."""
     shown = effects("", rules.rules, rules.rows.rows).without("list", "fires")
-    said = f"## What the rules drop\n\n{table(shown)}"
+    section = f"## What the rules drop\n\n{table(shown)}"
     if rules.items is not None:
         whole = rules.items.all.rows
         lost = [*rules.items.lost, ("kept", rules.items.kept)]
         rows = [(reason, one.rows, Share(one.rows, whole)) for reason, one in lost]
         media = Table("", heads("media", ("number", COUNT), ("share", SHARE)), rows)
-        said += f"\nOf {grouped(whole)} media of all samples:\n\n{table(media)}"
-    return said + _searched(recipe)
+        section += f"\nOf {grouped(whole)} media of all samples:\n\n{table(media)}"
+    return section + _searched(recipe)
 
 
 def _searched(recipe: BoundRecipe) -> str:

@@ -57,9 +57,9 @@ def largest(overview: Overview) -> Table:
 def remarks(found: Sequence[Overview]) -> list[str]:
     """Notes on all kinds: rows that were forgotten later, and layers that are outdated."""
     forgotten = max((one.forgotten for one in found), default=0)
-    said = f"{grouped(forgotten)} of the rows were forgotten later; run winnow dedupe to remove them"
+    remark = f"{grouped(forgotten)} of the rows were forgotten later; run winnow dedupe to remove them"
     stale = [one.kind for one in found if one.stale]
-    return [*([said] if forgotten else []), *([outdated(stale)] if stale else [])]
+    return [*([remark] if forgotten else []), *([outdated(stale)] if stale else [])]
 
 
 def duplicates(_: StoreSummary, examples: Examples) -> Block | None:

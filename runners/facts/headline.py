@@ -30,7 +30,7 @@ def overview(summary: StoreSummary, examples: Examples) -> Block:
     assert figures is not None
     parts = [
         _funnel(figures, _repeats(examples.plan)),
-        *(element("p", crawled(line)) for line in _said(summary, examples, figures)),
+        *(element("p", crawled(line)) for line in _sentences(summary, examples, figures)),
     ]
     if summary.unbalanced:
         wrong = f"The counts do not reconcile: {', '.join(summary.unbalanced)}. Run winnow audit."
@@ -71,37 +71,37 @@ def _funnel(figures: Figures, repeats: int) -> Html:
     return element("ol", *items, class_="funnel")
 
 
-def _said(summary: StoreSummary, examples: Examples, figures: Figures) -> list[str]:
+def _sentences(summary: StoreSummary, examples: Examples, figures: Figures) -> list[str]:
     """The meaning of the figures, in sentences."""
     total, rules, plan = summary.total(), examples.rules, examples.plan
     dropped, quarantined = sum(total.dropped.values()), sum(total.quarantined.values())
     read = f"{count_of(total.files, 'file')} of {byte_size(total.input_bytes)} {'was' if total.files == 1 else 'were'}"
     empty = dropped - total.described
-    said = [
+    sentences = [
         f"{read} read. Of {count_of(figures.steps[0].samples, 'record')}, {grouped(empty)} "
         f"{'was' if empty == 1 else 'were'} dropped as no content and {grouped(quarantined)} quarantined."
     ]
     if total.described:
         rows = count_of(total.described, "row of a table describes a sample", "rows of tables describe samples")
-        said.append(f"{rows}, and {'is' if total.described == 1 else 'are'} not counted here.")
+        sentences.append(f"{rows}, and {'is' if total.described == 1 else 'are'} not counted here.")
     if examples.undecided is not None:
-        said.append(f"What the rules keep is not known: {examples.undecided}")
+        sentences.append(f"What the rules keep is not known: {examples.undecided}")
     elif rules is None:
-        said.append("What the rules keep is not known: there are none, or what they read is not measured yet.")
+        sentences.append("What the rules keep is not known: there are none, or what they read is not measured yet.")
     else:
         left = f"{grouped(rules.kept.rows)} of {count_of(rules.rows.rows, 'sample')}"
-        said.append(f"The rules keep {left} ({share(rules.kept.rows, rules.rows.rows)}).")
+        sentences.append(f"The rules keep {left} ({share(rules.kept.rows, rules.rows.rows)}).")
         if rules.forgotten.rows:
             forgotten = count_of(rules.forgotten.rows, "sample was", "samples were")
-            said.append(f"{forgotten} forgotten on request, before any rule.")
+            sentences.append(f"{forgotten} forgotten on request, before any rule.")
     if plan is None:
-        said.append("No mixture of this recipe is drawn yet.")
+        sentences.append("No mixture of this recipe is drawn yet.")
     else:
         of = "" if plan.sample == "1" else f" ({plan.sample} of the plan)"
         again = f", {grouped(repeats)} of them repeats" if (repeats := _repeats(plan)) else ""
         outputs = ", ".join(f"{output.name} {grouped(output.given.samples)}" for output in plan.outputs)
-        said.append(f"The mixture{of} has {count_of(figures.steps[-1].samples, 'sample')}{again}: {outputs}.")
-    return said
+        sentences.append(f"The mixture{of} has {count_of(figures.steps[-1].samples, 'sample')}{again}: {outputs}.")
+    return sentences
 
 
 def unfinished(summary: StoreSummary, examples: Examples) -> Block | None:

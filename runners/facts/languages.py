@@ -34,11 +34,11 @@ def before_and_after(_: StoreSummary, examples: Examples) -> Block | None:
         return None
     shown = _before_and_after(rules, plan).between(0, MOST)
     parts = drawn_in_parts(shown, SHOWN, f"{len(shown.rows) - SHOWN:,} more languages")
-    said = f"Sizes are of the {rules.bytes_of}."
+    remark = f"Sizes are of the {rules.bytes_of}."
     if plan is not None:
-        said += " Available is what the training outputs may take of the kept samples, each once; "
-        said += "drawn includes repeats and validation."
-    return Block("by-language", "Languages before and after", join([*parts, note(said)]))
+        remark += " Available is what the training outputs may take of the kept samples, each once; "
+        remark += "drawn includes repeats and validation."
+    return Block("by-language", "Languages before and after", join([*parts, note(remark)]))
 
 
 def _before_and_after(rules: RulesSummary, plan: MixturePlan | None) -> Table:

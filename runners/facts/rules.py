@@ -134,8 +134,8 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
     for of_media in items(found):
         assert found.items is not None
         left, whole = found.items.kept.rows, found.items.all.rows
-        said = f"{grouped(left)} of {grouped(whole)} media ({share(left, whole)}) are kept by the rules of items."
-        parts += [element("p", plain(said)), drawn(of_media)]
+        sentence = f"{grouped(left)} of {grouped(whole)} media ({share(left, whole)}) are kept by the rules of items."
+        parts += [element("p", plain(sentence)), drawn(of_media)]
     parts += rules_by_language(found)
     parts.append(folded("Kept by source and language", _kept_shares(found)))
     return Block("rules", "Rules", join(parts))

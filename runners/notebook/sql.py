@@ -113,8 +113,8 @@ def _planned(tables: StoreTables, query: str) -> _Plan:
     known = {table.casefold(): table for table in tables.schemas}
     schemas: dict[str, pa.Schema] = {}
     repeated = set()
-    for said, count in read.items():
-        if (table := known.get(said)) is None:
+    for name, count in read.items():
+        if (table := known.get(name)) is None:
             continue  # part of the query, or unknown
         fields = [field for field in tables.schemas[table] if every or lists or field.name.casefold() in names]
         schemas[table] = pa.schema(fields or [tables.schemas[table][0]])

@@ -246,8 +246,8 @@ def marked(lacking: Sequence[MissingMedia | None], modality: pa.Array, metadata:
     if not any(lacking):
         return {}
     out = pa.array([one is not None for one in lacking])
-    said = pa.array([canonical_json(asdict(one)) if one is not None else None for one in lacking], pa.string())
-    return {"modality": pc.if_else(out, _MARK, modality), "metadata": pc.if_else(out, said, metadata)}
+    reasons = pa.array([canonical_json(asdict(one)) if one is not None else None for one in lacking], pa.string())
+    return {"modality": pc.if_else(out, _MARK, modality), "metadata": pc.if_else(out, reasons, metadata)}
 
 
 def lacking_of(modality: pa.Array, metadata: pa.Array) -> dict[int, MissingMedia]:

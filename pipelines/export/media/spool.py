@@ -136,8 +136,8 @@ class MediaSpool:
         columns[held.type.value_type.get_field_index("file")] = pa.array(files, pa.string())
         for name in ("mime", "sha256", "width", "height") if cut else ():
             place = held.type.value_type.get_field_index(name)
-            said = columns[place].to_pylist()
-            known = [cut[file][name] if file in cut else own for file, own in zip(files, said, strict=True)]
+            own_values = columns[place].to_pylist()
+            known = [cut[file][name] if file in cut else own for file, own in zip(files, own_values, strict=True)]
             columns[place] = pa.array(known, columns[place].type)
         made = pa.StructArray.from_arrays(columns, fields=list(held.type.value_type))
         return _listed(held, made, HELD), lacking

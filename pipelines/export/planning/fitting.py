@@ -45,11 +45,11 @@ class _Asked:
             )
         if not self.samples:
             return None
-        said = (
+        message = (
             f"{count_of(self.samples, 'sample')} of the plan cannot be exported, such as {self.first}; "
             f"{self.wanted.expected}: {self.wanted.remedy}"
         )
-        return Problem(self.export.place, self.export.where, said)
+        return Problem(self.export.place, self.export.where, message)
 
 
 def require_media(objects: ObjectStore, draw: Draw, exports: Sequence[BoundExport]) -> None:

@@ -67,13 +67,13 @@ def take_page_info(record: Record, block: Block) -> None:
     if not block.held or block.length > _PAGE_INFO_BYTES:
         return
     try:
-        said = orjson.loads(block.content[block.start : block.start + block.length])
+        listing = orjson.loads(block.content[block.start : block.start + block.length])
     except orjson.JSONDecodeError:
         return
-    loaded = said.get("urls") if isinstance(said, dict) else None
+    loaded = listing.get("urls") if isinstance(listing, dict) else None
     if not isinstance(loaded, dict):
         return
-    page = web_address(str(said.get("url") or "") or (record.url or "").removeprefix(PAGE_INFO))
+    page = web_address(str(listing.get("url") or "") or (record.url or "").removeprefix(PAGE_INFO))
     images = [url for url, one in loaded.items() if _is_image(one) and web_address(url)][:MOST_LOADED]
     if page is not None and images:
         record.metadata[LOADED] = {"url": page, "images": list[Json](images)}
@@ -149,8 +149,8 @@ class _WaitingCapture:
     def look(self, event: Event) -> None:
         """Attach what an event says, if it is about this capture."""
         self._seen += 1
-        if isinstance(event, Dropped) and event.said is not None:
-            self._tie(event.said)
+        if isinstance(event, Dropped) and event.referral is not None:
+            self._tie(event.referral)
 
     def take(self, event: Event) -> None:
         """The same for an event that must be yielded behind the capture."""
@@ -162,24 +162,24 @@ class _WaitingCapture:
         yield self._record
         yield from self._behind
 
-    def _tie(self, said: Referral) -> None:
+    def _tie(self, referral: Referral) -> None:
         record = self._record
-        if record.beside or len(said.ids) > 1:
-            if ({record.key, *record.beside} - {None, ""}).isdisjoint(said.ids):
+        if record.beside or len(referral.ids) > 1:
+            if ({record.key, *record.beside} - {None, ""}).isdisjoint(referral.ids):
                 return
-        elif said.url is None or said.url != record.url:
+        elif referral.url is None or referral.url != record.url:
             return
-        found = dict.fromkeys((*record.referrers, *said.referrers))
+        found = dict.fromkeys((*record.referrers, *referral.referrers))
         record.referrers = tuple(found)[:MOST_REFERRERS]
-        record.hops = record.hops or said.hops
+        record.hops = record.hops or referral.hops
 
 
 def _look_back(before: "deque[_Note]", event: Event) -> None:
     """Keeps what records since the last capture say."""
     if not isinstance(event, Dropped):
         before.clear()
-    elif event.said is not None:
-        before.append(_Note(event.span.offset, event.said))
+    elif event.referral is not None:
+        before.append(_Note(event.span.offset, event.referral))
 
 
 def _plain(event: Event) -> Event:

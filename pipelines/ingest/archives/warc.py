@@ -128,8 +128,8 @@ class WarcGrammar:
         """A record for captured content; revisits, requests and the like are dropped."""
         kind = head.kind
         if kind not in _CAPTURES:
-            said = self._referral(head, block) if kind in (b"request", b"metadata") else None
-            return Dropped(span, "revisit" if kind == b"revisit" else "not_content", said)
+            referral = self._referral(head, block) if kind in (b"request", b"metadata") else None
+            return Dropped(span, "revisit" if kind == b"revisit" else "not_content", referral)
         mime, charset = content_type(head.first(b"content-type") or b"")
         record = Record(
             span=span,

@@ -134,7 +134,7 @@ class TarReader:
 
     def _text(self, record: Record) -> str | None:
         """The first text in the JSON of a sample that has nothing else."""
-        found = (find(said, self.mapping.text) for said in record.metadata.values() if isinstance(said, dict))
+        found = (find(content, self.mapping.text) for content in record.metadata.values() if isinstance(content, dict))
         return next((text for text in found if isinstance(text, str) and text), None)
 
     def _take(self, member: _Member, record: Record, captions: list[Caption]) -> str | None:

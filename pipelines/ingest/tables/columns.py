@@ -259,8 +259,8 @@ def _media_event(row: dict[str, Json], record: Record, mapping: ColumnMapping, l
         elif found is not None and found is not ABSENT:
             detail = f"column {mapping.captions!r} holds {kind_of_value(found)}, {_STRINGS}"
             return Unreadable(span, "wrong_type", detail[:200], key)
-    said = (record.text or "", *(caption.text for caption in record.captions))
-    held = sum(len(one.encode("utf-8", "surrogatepass")) for one in said)
+    texts = (record.text or "", *(caption.text for caption in record.captions))
+    held = sum(len(one.encode("utf-8", "surrogatepass")) for one in texts)
     if held > limits.max_body_bytes:
         detail = f"a text and captions of {held} bytes, the limit is {limits.max_body_bytes} bytes"
         return Unreadable(span, "too_large", detail, key)

@@ -107,9 +107,9 @@ def no_bucket_error(place: str, endpoint: str, check: str) -> StoreError:
 
 def wrong_clock_error(place: str, words: str = "") -> StoreError:
     """Requests and tokens carry the time; services accept a deviation of some minutes."""
-    said = f" ({words})" if words else ""
+    detail = f" ({words})" if words else ""
     return StoreError(
-        f"{place}: this machine's clock differs from the service's by too much{said}; set the clock "
+        f"{place}: this machine's clock differs from the service's by too much{detail}; set the clock "
         "(timedatectl set-ntp true)"
     )
 

@@ -124,7 +124,7 @@ def _taken(wanted: Callable[[], Lease | Share], wait: Wait | None) -> Iterator[N
     """Takes a lease or a share, waiting for it if requested."""
     end: float | None = None  # counted from the first refusal, however long that takes
     pause = FIRST_PAUSE_SECONDS
-    said = ""
+    told = ""
     with ExitStack() as held:
         while True:
             try:
@@ -137,9 +137,9 @@ def _taken(wanted: Callable[[], Lease | Share], wait: Wait | None) -> Iterator[N
                 left = end - time.monotonic()
                 if left <= 0:
                     raise
-                if said != error.waiting:
+                if told != error.waiting:
                     wait.say(error.waiting)
-                said = error.waiting
+                told = error.waiting
             time.sleep(min(pause, left))
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
         yield

@@ -73,13 +73,13 @@ def row_duplicates_json(found: RowDuplicates) -> dict[str, Json]:
 
 def _clusters_json(found: RowDuplicates) -> dict[Kind, list[dict[str, Json]]]:
     """What each kind says of the row, or of each of its items."""
-    said: dict[Kind, list[dict[str, Json]]] = {}
+    by_kind: dict[Kind, list[dict[str, Json]]] = {}
     for membership, members in zip(found.memberships, found.members, strict=True):
         one = {**_membership_json(membership, members, found.drops), "stale": found.stale[membership.kind]}
-        said.setdefault(membership.kind, []).append(
+        by_kind.setdefault(membership.kind, []).append(
             one if not find_kind(membership.kind).unit.of_items else {"item": membership.item, **one}
         )
-    return said
+    return by_kind
 
 
 def _membership_json(membership: Membership, members: Members | None, dropped: DuplicateDrops) -> dict[str, Json]:

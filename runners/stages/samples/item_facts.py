@@ -60,9 +60,9 @@ def shot_lines(begins: Sequence[Sequence[float] | None] | None) -> Iterator[tupl
 def caption_lines(captions: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     """A line for each caption, with where it comes from and the language that its source names."""
     for caption in captions[:MOST_VALUES]:
-        text, said = caption["text"], [caption["origin"], *([caption["language"]] if caption["language"] else [])]
+        text, origin = caption["text"], [caption["origin"], *([caption["language"]] if caption["language"] else [])]
         cut = text if len(text) <= CAPTION_CHARACTERS else text[:CAPTION_CHARACTERS] + "…"
-        yield "caption", f"{cut}  ({', '.join(said)})"
+        yield "caption", f"{cut}  ({', '.join(origin)})"
     yield from _rest(len(captions), "captions")
 
 

@@ -188,12 +188,12 @@ def _json(shown: SampleView, *, raw: bool) -> dict[str, Json]:
 
 
 def _compared_json(compared: Compared) -> Json:
-    said: dict[str, Json] = {
+    facts: dict[str, Json] = {
         "reason": compared.reason,
         "column": compared.cut.column,
         "operator": compared.cut.operator,
     }
-    return said | {"value": compared.value, "threshold": compared.limit, "table": compared.cut.table or None}
+    return facts | {"value": compared.value, "threshold": compared.limit, "table": compared.cut.table or None}
 
 
 def _plain(value: object) -> Json:
