@@ -35,13 +35,14 @@ def run(options: argparse.Namespace) -> int:
     from winnow.pipelines.score.overview import unrecorded_note
     from winnow.runners.estimating.rates import read_rates
     from winnow.runners.estimating.run_log import read_runs
-    from winnow.runners.estimating.tables import measured_yaml, print_runs, runs_json
+    from winnow.runners.estimating.tables import measured_yaml, past_runs
     from winnow.runners.facts.scores import print_scores
     from winnow.runners.facts.store import print_stats
     from winnow.runners.facts.thresholds import print_thresholds
     from winnow.runners.stages.reports.score_overviews import scores_if_bound, with_scores
     from winnow.runners.stages.reports.summarise import summarise
     from winnow.runners.stages.samples.threshold_samples import counted_thresholds
+    from winnow.runners.terminal.tables import print_tables
 
     recipe, store = open_place(options.place)
     rates = read_rates(options.rates)
@@ -62,10 +63,11 @@ def run(options: argparse.Namespace) -> int:
         sys.stderr.write(f"winnow: {store.root}: {unrecorded_note(layer)}\n")
     if options.json:
         found = json.loads(with_scores(summary.to_json(), scores))
-        sys.stdout.write(json.dumps(found | {"runs": runs_json(runs, rates)}, ensure_ascii=False) + "\n")
+        found["runs"] = past_runs(runs, rates).without("shuffled", "actual/estimate").to_json()
+        sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
     else:
         print_stats(summary, console)
-        print_runs(runs, rates, console)
+        print_tables(console, past_runs(runs, rates))
         print_scores(scores, console)
         print_thresholds(counted_thresholds(recipe, store, generation), console)
     return 0
