@@ -44,9 +44,7 @@ def check_ranges(store: Store, task: RangesTask) -> RangesFound:
     found = RangesFound()
     hidden = {path: np.array(rows, np.int64) for path, rows in task.hidden.items()}
     forgotten = ForgottenRanges(
-        store,
-        load_hiding(store.objects),
-        {path: HiddenRows(rows, rows) for path, rows in hidden.items()},
+        store, load_hiding(store.objects), {path: HiddenRows(rows, rows) for path, rows in hidden.items()}
     )
     for commit in task.tasks:
         for ranges in _refused(commit):

@@ -49,11 +49,7 @@ class _EditError(Exception):
 
 
 def _bind_edit(
-    recipe: Recipe,
-    entry: EditEntry,
-    path: str,
-    measured: Sequence[Measurement],
-    known: Mapping[Column, ColumnInfo],
+    recipe: Recipe, entry: EditEntry, path: str, measured: Sequence[Measurement], known: Mapping[Column, ColumnInfo]
 ) -> BoundEdit:
     column, typed = _spans_column(entry.name, known)
     when_null = entry.when_null

@@ -199,10 +199,7 @@ def _no_media(rows: int) -> pa.ListArray:
 def _with_media(fetched: Fetched, turned: Rows, made: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
     """The columns that fetched media change; rows that lack some are marked, and counted later."""
     lacking = [fetched.lacking[row] for row in turned.tolist()]
-    return {
-        "media": fetched.media.take(pa.array(turned)),
-        **marked(lacking, made["modality"], made["metadata"]),
-    }
+    return {"media": fetched.media.take(pa.array(turned)), **marked(lacking, made["modality"], made["metadata"])}
 
 
 class _Names:

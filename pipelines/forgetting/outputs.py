@@ -64,10 +64,7 @@ def register(objects: ObjectStore, kind: str, path: str | Path, generation: int)
     raw = to_json(Output(kind, output_address(path), generation))
     content = content_name(raw)
     try:
-        for name in (
-            layout.output(content),
-            layout.output_copy(content),
-        ):  # `lost_records` lists the other way
+        for name in (layout.output(content), layout.output_copy(content)):  # `lost_records` lists the other way
             objects.put_if_absent(name, raw)
     except (OSError, StoreError):
         return False

@@ -24,12 +24,7 @@ class RowMaker:
     """
 
     def __init__(
-        self,
-        source: IngestSource,
-        limits: ReadLimits,
-        videos: VideoLimits | None = None,
-        *,
-        reads_large: bool = True,
+        self, source: IngestSource, limits: ReadLimits, videos: VideoLimits | None = None, *, reads_large: bool = True
     ) -> None:
         self._source, self._limits, self._videos, self._reads_large = source, limits, videos, reads_large
         self._beside = SidecarFiles(source.objects, source.columns)

@@ -32,11 +32,7 @@ class ClusterLines:
 
 
 def read_clusters(
-    store: ObjectStore,
-    kind: Kind,
-    objects: Mapping[str, str],
-    columns: Sequence[str],
-    hidden: NDArray[np.int64] | None,
+    store: ObjectStore, kind: Kind, objects: Mapping[str, str], columns: Sequence[str], hidden: NDArray[np.int64] | None
 ) -> Iterator[ClusterLines]:
     """Yield batches of the layer's rows or items; a missing column is null.
 

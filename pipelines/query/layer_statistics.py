@@ -23,13 +23,7 @@ from winnow.pipelines.store.tables import read_batches, read_schema
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import content_name
 from winnow.schemas.records import Generation
-from winnow.schemas.statistics import (
-    ShardStatistics,
-    by_layer_from_json,
-    by_layer_to_json,
-    layer_spec,
-    merge_in_order,
-)
+from winnow.schemas.statistics import ShardStatistics, by_layer_from_json, by_layer_to_json, layer_spec, merge_in_order
 
 Hidden: TypeAlias = Mapping[str, HiddenRows]
 """The forgotten rows of each shard that has some."""

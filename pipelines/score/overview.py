@@ -15,13 +15,7 @@ from winnow.pipelines.dedupe.stage import generation_keys
 from winnow.pipelines.reading.text_previews import TextPreview, read_previews
 from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
-from winnow.pipelines.score.deciding.records import (
-    DecidedGroup,
-    DecisionRecord,
-    Distribution,
-    RowPlace,
-    find_decision,
-)
+from winnow.pipelines.score.deciding.records import DecidedGroup, DecisionRecord, Distribution, RowPlace, find_decision
 from winnow.pipelines.score.stage import generation_scores
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows

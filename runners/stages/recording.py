@@ -52,8 +52,7 @@ def record_pass(
     for bound in one_pass.operators:
         before = parts.get(bound.operator.name, PartAmounts(0, 0))  # an operator can occur twice
         parts[bound.operator.name] = PartAmounts(
-            before.read + pending.bytes(bound.layer),
-            before.written + _written(pending, bound.layer, state),
+            before.read + pending.bytes(bound.layer), before.written + _written(pending, bound.layer, state)
         )
     _put(run, f"annotate.{one_pass.resource}", ran, read, {name: part for name, part in parts.items() if part.read})
 

@@ -76,12 +76,7 @@ class MediaSpool:
         return _listed(media, held, HELD)
 
     def copy_large(
-        self,
-        sources: MediaSources,
-        held: pa.ListArray,
-        of_rows: pa.Array,
-        limits: VideoLimits,
-        crashed: CrashedVideos,
+        self, sources: MediaSources, held: pa.ListArray, of_rows: pa.Array, limits: VideoLimits, crashed: CrashedVideos
     ) -> tuple[pa.ListArray, dict[int, MissingMedia]]:
         """Copies the media that stayed references to files, and cuts clips; returns the media with their files, and the
         rows that lack one with the reason.

@@ -25,11 +25,7 @@ from winnow.pipelines.ingest.archives.http import (
     safe_text,
 )
 from winnow.pipelines.ingest.archives.opt_out import of_headers
-from winnow.pipelines.ingest.archives.referrers import (
-    found_by_crawler,
-    referrers_of_request,
-    take_page_info,
-)
+from winnow.pipelines.ingest.archives.referrers import found_by_crawler, referrers_of_request, take_page_info
 from winnow.pipelines.ingest.records import Dropped, Event, LargeBody, ReadLimits, Record, Referral, Span, Unreadable
 from winnow.schemas.identity import Json
 from winnow.schemas.records import FilePart

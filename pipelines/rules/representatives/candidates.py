@@ -155,11 +155,7 @@ def _clustered_items(lines: ItemLines, kind: Kind, eligible: NDArray[np.bool_], 
 
 
 def _candidate_batch(
-    choice: Choice,
-    block: Mapping[str, pa.Array],
-    chosen: Rows,
-    first: np.uint64,
-    source: str,
+    choice: Choice, block: Mapping[str, pa.Array], chosen: Rows, first: np.uint64, source: str
 ) -> pa.RecordBatch:
     taken = pa.array(chosen)
     columns: list[pa.Array] = [pa.array(first + chosen.astype(np.uint64))]
@@ -186,10 +182,7 @@ def _keys(
 def _large(block: Mapping[str, pa.Array], kind: Kind, most: int) -> list[LargeCluster]:
     """Return the clusters with too many texts or hashes; each is found once, by the row or item that names it."""
     layer, of = layer_of_kind(kind), find_kind(kind).counted
-    over = pc.and_(
-        pc.greater(block[f"{layer}.{of}"], most),
-        pc.equal(block["samples.id"], block[f"{layer}.cluster"]),
-    )
+    over = pc.and_(pc.greater(block[f"{layer}.{of}"], most), pc.equal(block["samples.id"], block[f"{layer}.cluster"]))
     named = pa.table({name: block[f"{layer}.{name}"] for name in (of, "size", "cluster")}).filter(over)
     return [LargeCluster(row[of], row["size"], row["cluster"].hex(), of) for row in named.to_pylist()]
 

@@ -34,13 +34,7 @@ _REMEDIES = (
     (layout.KNOWN_HARM, "run 'winnow ingest RECIPE', which compares again"),
     (layout.PURGE, "run 'winnow gc --purge STORE' again"),
 )
-_STAGES = (
-    ("extract.", "ingest"),
-    (DUPLICATES, "dedupe"),
-    (SCORES, "score"),
-    (TRACES, "score"),
-    ("mix.", "mix"),
-)
+_STAGES = (("extract.", "ingest"), (DUPLICATES, "dedupe"), (SCORES, "score"), (TRACES, "score"), ("mix.", "mix"))
 
 
 class DamagedError(StoreError):

@@ -202,11 +202,7 @@ def _report_missing_slots(cluster: Cluster, wanted: int) -> None:
 
 
 def _spread(parallelism: int, processes: int) -> dict[str, object]:
-    return {
-        "parallelism": parallelism,
-        "sdk_worker_parallelism": processes,
-        "environment_cache_millis": CACHE_MILLIS,
-    }
+    return {"parallelism": parallelism, "sdk_worker_parallelism": processes, "environment_cache_millis": CACHE_MILLIS}
 
 
 def _flags(request: Request) -> _Flags:
