@@ -1,4 +1,4 @@
-"""Runs one operator on one batch, with whatever it reads: columns, captions, pictures or their files."""
+"""Runs one operator on one batch, with its inputs: columns, captions, pictures or their files."""
 
 import pyarrow as pa
 

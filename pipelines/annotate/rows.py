@@ -50,7 +50,7 @@ class BatchRows:
         return self._composed
 
     def chosen(self, names: Sequence[str], rows: NDArray[np.int64], as_written: bool = True) -> pa.RecordBatch:
-        """Return these rows of these columns, the text as it is written or in composed form."""
+        """Return these rows of these columns, the text as written or in composed form."""
         held = list(names)
         if not as_written and TEXT in names and len(self.composed.changed):
             held[held.index(TEXT)] = _COMPOSED
@@ -136,7 +136,7 @@ def run_kernel(operator: Operator, kernel: Kernel, given: pa.RecordBatch) -> pa.
 
 
 def _with_spans_as_written(found: pa.RecordBatch, batch: BatchRows, chosen: NDArray[np.int64]) -> pa.RecordBatch:
-    """Moves the spans of texts that were composed to their places in the texts as they are written."""
+    """Maps the spans of composed texts to their places in the texts as written."""
     changed = np.flatnonzero(np.isin(chosen, batch.composed.changed))
     if len(changed):
         texts = batch.chosen([TEXT], chosen).column(TEXT)

@@ -104,7 +104,7 @@ class DrawsCheck:
         self._generation = generation
         self._findings = findings
         self._plans: list[MixturePlan] = []
-        self._heard = Findings()  # what is said of the plans themselves
+        self._heard = Findings()  # about the plans themselves
 
     def plan(self, tasks: TaskFolder, hidden: Mapping[str, NDArray[np.int64]]) -> None:
         """Adds the tasks; `hidden`: the hidden rows, by samples object."""

@@ -156,7 +156,7 @@ class _Export:
         self._store = store
         self._plans = plans
         self._objects = open_location(path)
-        self._heard = Findings()  # what is said without reading its files
+        self._heard = Findings()  # known without reading its files
         self._complete = True  # whether all samples could be counted
         self._kind = TaskKind(f"export-{content_name(path.encode())}", FilesTask, TaskWithoutBlocks(check_files))
 

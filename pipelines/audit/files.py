@@ -1,4 +1,4 @@
-"""Checks every file of a store by itself, whatever its kind and whether or not a record names it."""
+"""Checks every file of a store separately, of any kind, whether or not a record names it."""
 
 import itertools
 from collections import Counter
@@ -22,7 +22,7 @@ from winnow.pipelines.store.tables import check_table
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import GenerationRecord
 
-SHOWN = 3  # files that are none of the store's
+SHOWN = 3  # files that do not belong to the store
 
 
 @dataclass(frozen=True, slots=True)

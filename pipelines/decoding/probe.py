@@ -1,4 +1,4 @@
-"""Measures media while ingest has their bytes in hand: hash, length, an image's header, a video's packets."""
+"""Measures media while ingest holds their bytes: hash, length, an image's header, a video's packets."""
 
 import hashlib
 from dataclasses import dataclass

@@ -107,7 +107,7 @@ def lost_copies(objects: ObjectStore) -> list[str]:
 
 
 def restore_records(objects: ObjectStore) -> list[str]:
-    """Puts lost records again from their copies, and copies where there are none; returns the paths of the first."""
+    """Restores lost records from their copies, and copies that are missing; returns the paths of the records."""
     records, copies = _both(objects)
     lost = _lost(objects, records, copies)
     places = layout.output, layout.output_copy

@@ -1,4 +1,4 @@
-"""Writes objects anew without the content of forgotten rows, in tasks; other objects stay as they are."""
+"""Rewrites objects without the content of forgotten rows, in tasks; other objects stay unchanged."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -51,7 +51,7 @@ class CleanTask(TaskLine):
 
 @dataclass(slots=True)
 class Cleaned:
-    """Which of the tasks' ranges quote a forgotten record, and what became of those that were written anew."""
+    """Which of the tasks' ranges quote a forgotten record, and the new objects of those that were rewritten."""
 
     quoting: list[bool] = field(default_factory=list)
     made: list[ObjectRecord | None] = field(default_factory=list)
@@ -65,7 +65,7 @@ class RewritingContext:
     dry_run: bool
 
     def rewrite(self, task: RewriteTask) -> Rewritten:
-        """Writes objects without the content of hidden rows; one that has none is left as it is."""
+        """Rewrites objects without the content of hidden rows; an object without such content stays unchanged."""
         return Rewritten([self._rewritten(task.layer, row, task.hidden[row.samples]) for row in task.rows])
 
     def clean(self, task: CleanTask) -> Cleaned:
@@ -111,7 +111,7 @@ class Rewriting:
         self._made: dict[tuple[str, str], tuple[ObjectRecord, str]] = {}  # by layer and object
         self._cleaned: dict[str, ObjectRecord] = {}  # by path of quarantined ranges
         self._quoting: set[str] = set()
-        self.objects = 0  # that were, or would be, written anew
+        self.objects = 0  # that were, or would be, rewritten
         samples = {row.object for row in store.every_row(latest, layout.SAMPLES)}
         self.rows = sum(len(found.pending) for path, found in self._pending.items() if path in samples)
         self._layers = sorted(

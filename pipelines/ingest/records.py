@@ -84,7 +84,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Referral:
-    """What a record of an archive that is no capture says of where the address of one was found."""
+    """What a record that is no capture says of where a capture's address was found."""
 
     ids: tuple[str, ...]  # its own, then those of the records that it names
     url: str | None  # what it is about

@@ -1,6 +1,6 @@
-"""Reads the bytes of media again from where they were found during ingest.
+"""Reads the bytes of media again from where ingest found them.
 
-A file that is missing, has changed or cannot be read is no error here: whoever asks is told why a medium cannot be had.
+A file that is missing, has changed or cannot be read is no error here: the caller gets the reason.
 """
 
 import hashlib
@@ -75,7 +75,7 @@ def referred_bytes(items: pa.StructArray) -> pa.Int64Array:
 
 
 def _lies_plain(reference: Mapping[str, Any]) -> bool:
-    """Whether a medium's bytes are a range of its file as it is."""
+    """Whether a medium's bytes are an unencoded range of its file."""
     return media_place(reference["container"]) == "plain"
 
 
@@ -249,6 +249,6 @@ class MediaFinder:
         except OSError as error:
             self._gone = Unavailable(path, FILE_MISSING if isinstance(error, FileNotFoundError) else UNREADABLE)
             self._failure = error
-        # A file that a row names is read as a file, whatever the format of the source's tables.
+        # A file that a row names is read as a file, whichever format the source's tables have.
         whole = container == FILE
         self._reader = FilesReader() if whole else container_reader(self._source.format, path, self._source.columns)

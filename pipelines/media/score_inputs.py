@@ -64,7 +64,7 @@ class Inputs:
     crashed_videos: CrashedVideos | None = None
 
     def in_store(self, objects: ObjectStore) -> "Inputs":
-        """The same, with the media of a store that killed whatever decoded them, which are not decoded again."""
+        """The same, with the store's record of media that crashed their decoder, which are skipped."""
         if self.pictures is None:
             return self
         return replace(self, crashed=CrashedPictures(objects), crashed_videos=CrashedVideos(objects))

@@ -169,7 +169,7 @@ def clusters_inputs(browser: Browser, kind: Kind) -> Basis:
 
 
 def clusters_path(basis: Basis, kind: Kind) -> str:
-    """The path of what is kept of a kind's clusters; equal paths mean equal records."""
+    """The path of the stored clusters of a kind; equal paths mean equal records."""
     return layout.clusters(fingerprint_of({"version": VERSION, "kind": kind, "basis": basis.to_json()}))
 
 

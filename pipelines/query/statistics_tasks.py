@@ -1,7 +1,7 @@
-"""Merges the statistics of many shards in tasks, of which the driver merges the results.
+"""Merges the statistics of many shards in tasks, whose results the driver merges.
 
-Shards are merged in groups of a fixed size, and then the groups, in order. So the result is the same whatever merges a
-group: a task, or the driver itself where there are few or where a file is damaged.
+Shards are merged in groups of a fixed size, and then the groups, in order. So the result is the same whether a task
+merges a group, or the driver does, as for few shards or damaged files.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

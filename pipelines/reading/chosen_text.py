@@ -29,5 +29,5 @@ def text_of(names: Sequence[str], columns: Mapping[str, pa.Array]) -> pa.LargeSt
 
 
 def text_setting(names: Sequence[str]) -> list[str]:
-    """What the key of a layer says of the text that it was measured on."""
+    """The text columns as they are written in a layer's key."""
     return [*names, _RULE] if len(names) > 1 else list(names)

@@ -277,8 +277,10 @@ def _declared_codes(values: pa.Array) -> pa.Array:
 def _textless(
     block: Mapping[str, pa.Array], statuses: Sequence[Column], size: Column | None
 ) -> NDArray[np.bool_] | None:
-    """Return which samples that are no media have no text, or an empty one, by what says so of all of them: an
-    operator that reads it, or the extractors that might have given it."""
+    """Return which samples of text have none, or an empty one.
+
+    `statuses`: of an operator that reads the text, or of the extractors that might have given it.
+    """
     if not statuses:
         return None
     measured = [block[column.name] for column in statuses]

@@ -134,7 +134,7 @@ class ItemDecisions:
     counts: DecisionCounts  # of media, and their bytes
 
     def left(self, rules: int) -> NDArray[np.bool_]:
-        """Whether no rule drops each medium, whatever becomes of its row."""
+        """Whether no rule drops each medium, even if its row is dropped."""
         fired = self.fired & word_mask((1 << rules) - 1, self.fired.shape[1])
         left: NDArray[np.bool_] = np.bitwise_or.reduce(fired, axis=1) == 0
         return left

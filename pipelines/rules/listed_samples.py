@@ -35,7 +35,7 @@ class ListedSample:
 def listed_in_shard(
     pinned: PinnedProgram, shard: ShardObjects, decisions: ShardDecisions, among: SampleFilter, most: int
 ) -> list[ListedSample]:
-    """Return at most so many samples of a shard, the lowest ids first."""
+    """Return at most `most` samples of a shard, the lowest ids first."""
     if among.source not in ("", shard.source):
         return []
     names = pinned.program.reasons

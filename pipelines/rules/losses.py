@@ -40,7 +40,7 @@ _SHOWN_LANGUAGES = 5
 class RuleLoss:
     """What one rule takes of a language or a source: samples for which it fires, whether it is the first or not.
 
-    Of a rule of `items`: media, whatever becomes of their samples.
+    Of a rule of `items`: media, even of samples that are dropped.
     """
 
     list: str  # eligible, items or keep
@@ -223,7 +223,7 @@ def estimated_message(counts: Mapping[str, int]) -> str:
 
 
 def count_undetermined(counts: DecisionCounts) -> dict[str, int]:
-    """Count the samples in no known language, by what stands in its place, such as `und_Latn`; the largest first."""
+    """Count the samples in no known language, by their placeholder, such as `und_Latn`; the largest first."""
     found: dict[str, int] = {}
     for outcome, tally in counts:
         if outcome.language.partition("_")[0] == UNKNOWN:

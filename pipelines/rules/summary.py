@@ -56,7 +56,7 @@ class GroupEffect:
 
 @dataclass(frozen=True, slots=True)
 class ItemEffect:
-    """One rule of `items`, and the media that it drops, whatever becomes of their rows."""
+    """One rule of `items`, and the media that it drops, even of rows that are dropped."""
 
     reason: str
     dropped: Tally  # media for which it is the first rule that fires
@@ -66,7 +66,7 @@ class ItemEffect:
 
 @dataclass(frozen=True, slots=True)
 class ItemsSummary:
-    """What becomes of the media of all samples: all = kept + dropped by rules + those of dropped samples."""
+    """The media of all samples: all = kept + dropped by rules + those of dropped samples."""
 
     all: Tally
     kept: Tally

@@ -43,7 +43,7 @@ class Jobs(Protocol):
         ...
 
     def run(self, job: "Job", size: int) -> None:
-        """Run a job that reads so many bytes."""
+        """Run a job that reads `size` bytes."""
         ...
 
 
@@ -128,14 +128,14 @@ class TaskFolder:
     _kinds: dict[str, tuple[TaskKind, int]] = field(default_factory=dict)
 
     def add(self, kind: TaskKind, task: TaskLine, size: int) -> None:
-        """Describe one task, which reads so many bytes."""
+        """Describe one task, which reads `size` bytes."""
         number = self._kinds.get(kind.name, (kind, 0))[1]
         self.steps.objects.put(_path(self.steps, kind.name, "tasks", number), task.to_json())
         self._kinds[kind.name] = kind, number + 1
         self.size += size
 
     def add_numbers(self, kind: TaskKind, count: int, size: int) -> None:
-        """Add so many tasks that need no description, which read so many bytes together."""
+        """Add `count` tasks that need no description, which read `size` bytes together."""
         self._kinds[kind.name] = kind, count
         self.size += size
 

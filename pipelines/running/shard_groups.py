@@ -23,7 +23,7 @@ NO_ROWS = np.zeros(0, np.int64)
 
 
 def groups_for(size: int, most: int, group_bytes: int = TASK_BYTES) -> int:
-    """How many groups there are, at most so many, of shards of which so many bytes are read: small ones together."""
+    """The number of groups, at most `most`, for shards of which `size` bytes are read; small shards share a group."""
     return max(1, min(most, -(-size // group_bytes)))
 
 

@@ -99,7 +99,7 @@ class ShardList(Generic[Listed]):
 
 
 class _Lines(Sequence[Listed]):
-    """A list of shards as it is stored: a shard becomes an object when it is asked for."""
+    """A stored list of shards: each becomes an object on request."""
 
     def __init__(self, raw: bytes, kind: type[Listed]) -> None:
         self._raw = raw

@@ -130,7 +130,7 @@ def as_published(record: GenerationRecord) -> Generation:
 
 
 def as_read(record: GenerationRecord, keys: LayerKeys) -> Generation:
-    """A generation as it is read with these keys: every layer of them that covers all shards of the samples."""
+    """A generation as read with these keys: every layer of them that covers all shards of the samples."""
     read = {layer: _as_read(record, layer, by_source) for layer, by_source in keys.items() if layer in record.layers}
     shards = read[layout.SAMPLES].shards if layout.SAMPLES in read else 0
     whole = {layer: entry for layer, entry in sorted(read.items()) if entry.shards == shards}

@@ -1,9 +1,9 @@
-"""What a store holds, by key: the latest generation, and what was committed since.
+"""The index of a store: the latest generation, by key, and newer commits.
 
-A command begins with the generation, so it need not read what was published before, and keeps what it learns until it
-ends: commits that its own tasks put are handed over, not read again. Of other commits, only those of shards that the
-generation lacks are read. A layer whose object is gone, or that was made of other samples than the current ones, is not
-held; its commit is withdrawn when a task is about to make it again.
+A command begins with the generation, so it need not read what was published before, and keeps the index until it ends:
+commits of its own tasks are handed over, not read again. Other commits are read only for shards that the generation
+lacks. A layer whose object is gone, or that was made of other samples than the current ones, does not count; its commit
+is withdrawn when a task is about to make it again.
 """
 
 from collections.abc import Collection, Container, Iterable, Mapping, Set
@@ -79,7 +79,7 @@ class StoreIndex:
 
     @classmethod
     def of(cls, store: Store) -> Self:
-        """What a store holds; nothing if there is no generation yet.
+        """The index of a store; empty if there is no generation yet.
 
         A command that holds the lease gets the same one each time: nobody else publishes meanwhile.
         """
@@ -218,12 +218,9 @@ class StoreIndex:
             self._forget_objects({part.layer for shard in commit.shards for part in shard.layers})
 
     def publish(self, record: GenerationRecord, layers: Mapping[str, ManifestRows], tasks: TaskCommits | None) -> None:
-        """Goes on with the generation that was just published.
+        """Continues with the generation that was just published.
 
-        Args:
-            record: Its record.
-            layers: The objects of the layers whose manifests are new.
-            tasks: Its tasks; None if they are those of the generation before.
+        `layers`: the objects of the layers whose manifests are new; `tasks`: None if unchanged.
         """
         before = {} if self.record is None else self.record.layers
         for layer in list(self._layers):

@@ -171,7 +171,7 @@ def read_table(store: ObjectStore, path: str, columns: list[str] | None = None) 
 
 
 def read_list(store: ObjectStore, path: str) -> Iterator[pa.RecordBatch]:
-    """Yields the rows of a list, which is small as it is stored; it is read in one request."""
+    """Yields the rows of a list, which is small when stored; it is read in one request."""
     with _small(store, path) as parquet:
         for batch in parquet.iter_batches(batch_size=LISTED_ROWS, use_threads=False):
             yield batch

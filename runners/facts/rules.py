@@ -64,7 +64,7 @@ def effects(title: str, some: Sequence[RuleEffect], whole: int) -> Table:
 
 
 def items(summary: RulesSummary) -> list[Table]:
-    """What becomes of the media of samples; none if there are no rules of `items`."""
+    """The fate of the samples' media; nothing without rules of `items`."""
     found = summary.items
     if found is None:
         return []

@@ -37,7 +37,7 @@ def breakable(text: str) -> Html:
 
 
 def unbroken(content: Html) -> Html:
-    """The same, with each number on the line of what it counts, and each percent sign on that of its number."""
+    """The same, with each number kept on the line of its noun, and each percent sign on that of its number."""
     return Html(re.sub(r" (?=[\d%])", "\N{NO-BREAK SPACE}", content))
 
 

@@ -26,7 +26,7 @@ def is_quiet() -> bool:
 
 
 def say_error(line: str) -> None:
-    """Print a line on the error output, whatever `--quiet` says, and log it."""
+    """Print a line on the error output, even with `--quiet`, and log it."""
     print(line, file=sys.stderr, flush=True)
     if LOG.handlers:
         LOG.error(line)

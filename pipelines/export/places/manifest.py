@@ -35,7 +35,7 @@ class LeftOut:
 
     @property
     def may_return(self) -> bool:
-        """Whether writing the export again may help: a file may be back, a picture stays what it is."""
+        """Whether writing the export again may help: a missing file may be back, but a picture stays unchangeable."""
         return self.reason != MEDIA_UNCHANGEABLE
 
 

@@ -63,7 +63,7 @@ class Members(ABC):
         """The inflated bytes of a member that is not held in memory, or that was cut off."""
 
     def next_start(self, at: int, limit: int, tries: int = MANY_TRIES) -> int:
-        """The first position in [at, limit) where `begins` holds, or -1; it is asked so many times at most."""
+        """The first position in [at, limit) where `begins` holds, or -1; tests at most `tries` positions."""
         hit = self._flow.find(self.magic, at, limit)
         while hit >= 0 and not self.begins(hit):
             tries -= 1

@@ -82,7 +82,7 @@ def format_by_content(head: bytes, expected: SourceFormat) -> SourceFormat | Non
 
 @cache
 def format_of_container(container: str) -> SourceFormat | None:
-    """The format of what a record or a reference names as its container, such as `warc.gz`; None if there is none."""
+    """The format that a record or reference names as its container, such as `warc.gz`; None if there is none."""
     name = container.partition(".")[0]
     own = next((one for one in _own().values() if one.container == name), None)
     is_added = any(point.name == name for point in entry_points(ENTRY_POINTS))
@@ -106,5 +106,5 @@ def refused_settings(source: SourceConfig) -> str:
 def container_reader(
     format_name: str, path: str, columns: ColumnMapping, *, checked: bool = True, with_referrers: bool = False
 ) -> Reader:
-    """Creates the reader of a file (see `HowRead`), which quarantines what it cannot read for whatever reason."""
+    """Creates the reader of a file (see `HowRead`), which quarantines what it cannot read."""
     return GuardedReader(format_of(format_name, path).reader(HowRead(path, columns, checked, with_referrers)))

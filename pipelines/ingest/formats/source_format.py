@@ -181,7 +181,7 @@ class SourceFormat:
         return check_rows(claims, counted, file.size) if remains is None else remains
 
     def refused_settings(self, source: SourceConfig) -> str:
-        """What a recipe says of a source that is not for this format; empty if nothing is."""
+        """Settings of a source that do not fit this format; empty if there are none."""
         if self.refuses is not None and (why := self.refuses(source)):
             return why
         if source.clips is not None and self.container != "clips":

@@ -68,7 +68,8 @@ class IngestSource:
         return f"{self.place}: sources.{self.rows.name}" if self.place else f"sources.{self.rows.name}"
 
     def key(self, limits: ReadLimits) -> str:
-        """The key of this source's samples: covers whatever changes its rows, but neither its root nor its patterns."""
+        """The key of this source's samples: covers everything that changes its rows, but neither its root nor its
+        patterns."""
         settings: dict[str, Json] = {} if self.clips is None else {"clips": self.clips.key}
         if version := format_of(self.format, "").version:
             settings["format_version"] = version

@@ -95,7 +95,7 @@ def sample_densities(source: IngestSource, files: Sequence[ObjectInfo]) -> Densi
 
 
 def even_places(files: Sequence[ObjectInfo], count: int) -> Iterator[tuple[ObjectInfo, int]]:
-    """Yields so many places that lie evenly over all bytes of some files: each a file, and an offset there."""
+    """Yields `count` places that lie evenly over all bytes of some files: each a file, and an offset there."""
     ends = list(accumulate(info.size for info in files))
     for number in range(count if ends and ends[-1] else 0):
         place = (2 * number + 1) * ends[-1] // (2 * count)
@@ -178,7 +178,7 @@ class _Sampler:
         return Density(rows / (part.end - part.start), text / (part.end - part.start))
 
     def _measure(self, stream: BinaryIO, part: FilePart, most: int | None = None) -> tuple[int, int]:
-        """The number of rows of a part, and their bytes of text; of at most so many events."""
+        """The number of rows of a part, and their bytes of text; reads at most `most` events."""
         count = text = held = 0
         rows: list[Row] = []
         reader = container_reader(self._source.format, part.path, self._source.columns)

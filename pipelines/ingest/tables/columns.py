@@ -268,7 +268,7 @@ def _media_event(row: dict[str, Json], record: Record, mapping: ColumnMapping, l
 
 
 def languages_of(found: Found, count: int) -> list[str | None]:
-    """The language of each of so many captions: one for all, or a list of as many; null if it says none."""
+    """The language of each of `count` captions: one for all, or a list with one each; null if not given."""
     if isinstance(found, str) and found:
         return [found] * count
     if isinstance(found, list) and len(found) == count:

@@ -63,7 +63,8 @@ class _Lines:
         return content.decode("latin-1") + "\n"
 
     def end_row(self, keep: int | None = None) -> tuple[list[Line], Span]:
-        """Ends a row with so many of the lines taken, and gives back the others; returns the row's lines and range."""
+        """Ends a row with the first `keep` of the lines taken, and gives back the others; returns the row's lines
+        and range."""
         keep = len(self.taken) if keep is None else keep
         lines, rest = self.taken[:keep], self.taken[keep:]
         self._returned.extendleft(reversed(rest))

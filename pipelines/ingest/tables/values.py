@@ -131,7 +131,7 @@ def as_text(array: pa.Array) -> pa.Array:
 
 
 def _steps_to(column: str | None, names: list[str]) -> Steps:
-    """The column of the batch that a dotted name begins with, and the fields that it goes on with."""
+    """The column of the batch that a dotted name begins with, and the remaining fields."""
     return (column,) if column is None or column in names else tuple(column.split("."))
 
 

@@ -1,4 +1,4 @@
-"""Some frames of a video as squares, for what looks at pictures: keyframes, or frames at equal distances."""
+"""Some frames of a video as squares, for models of pictures: keyframes, or frames at equal distances."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -199,7 +199,7 @@ def _accepted(block: Mapping[str, pa.Array], kind: Kind, config: DedupeConfig) -
 
 
 def preference_names(choice: Choice) -> list[str]:
-    """Return the columns of what the recipe prefers, the first first."""
+    """Return the columns of the recipe's preferences, the most important first."""
     return [f"preference{number}" for number in range(len(choice.preferences))]
 
 

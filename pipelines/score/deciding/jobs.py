@@ -53,5 +53,5 @@ def vote_job(voting: Voting) -> LinearJob:
 
 
 def write_job(writing: Writing, groups: int) -> StoringJob:
-    """The layer of every shard, in so many groups that lack one."""
+    """The layer of every shard that lacks it, in `groups` groups."""
     return StoringJob(writing.decision.steps, "Shards", groups, writing.write)

@@ -80,7 +80,7 @@ def read_record(objects: ObjectStore, kind: type[T], path: str) -> T:
 
 
 def check_record(objects: ObjectStore, path: str) -> None:
-    """DamagedError if a record, of whatever type, is not what was put under this path; MissingError if it is gone."""
+    """DamagedError if a record of any type differs from what was put under this path; MissingError if it is gone."""
     try:
         raw = objects.read(path)
     except FileNotFoundError:
@@ -108,7 +108,7 @@ def put_record_if_absent(objects: ObjectStore, path: str, record: Any) -> bool:
 
 
 def _owned(owner: str, path: str) -> dict[str, Json]:
-    """What a record says of its store."""
+    """The store that a record belongs to."""
     return {} if path == layout.STORE_RECORD else {OWNER: owner}
 
 

@@ -72,7 +72,7 @@ def row_duplicates_json(found: RowDuplicates) -> dict[str, Json]:
 
 
 def _clusters_json(found: RowDuplicates) -> dict[Kind, list[dict[str, Json]]]:
-    """What each kind says of the row, or of each of its items."""
+    """Each kind's clusters of the row, or of each of its items."""
     by_kind: dict[Kind, list[dict[str, Json]]] = {}
     for membership, members in zip(found.memberships, found.members, strict=True):
         one = {**_membership_json(membership, members, found.drops), "stale": found.stale[membership.kind]}

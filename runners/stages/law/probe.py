@@ -99,7 +99,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise WinnowError(f"--work {work.folder}: its folder does not exist; create it first")
     texts = texts_at(options.place, grid.families, grid.grouping)
     (work.folder / "runs").mkdir(parents=True, exist_ok=True)
-    with _solve_one(work.folder):
+    with _lock_folder(work.folder):
         work.clear_unfinished()
         packed = packed_texts(texts, grid, work.folder, tokenizer)
         families = _families(grid, packed, console)
@@ -262,7 +262,7 @@ def _print_texts(
 
 
 @contextmanager
-def _solve_one(folder: Path) -> Iterator[None]:
+def _lock_folder(folder: Path) -> Iterator[None]:
     """Lock a work folder for one process; the system releases the lock when the process ends."""
     with open(folder / _LOCK, "wb") as stream:
         try:

@@ -1,6 +1,6 @@
-"""Writes a file with rows of a store: it is registered first, so that `winnow forget` knows it whatever happens.
+"""Writes a file with rows of a store: it is registered first, so that `winnow forget` knows it in any case.
 
-The file is there only once it is whole. What a killed command left beside it goes with the next one that writes it.
+The file appears only when complete. What a killed command left beside it is removed by the next one that writes it.
 """
 
 import fcntl

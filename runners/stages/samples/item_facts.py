@@ -1,4 +1,4 @@
-"""What `winnow show` says of a sample's media and captions: facts of each item, captions, and measures by item."""
+"""The facts that `winnow show` prints about a sample's media and captions."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ CAPTION_CHARACTERS = 200
 
 
 def media_lines(media: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Two lines for each item: what it is, and where its bytes are; of many items the first."""
+    """Two lines for each item: what it is, and where its bytes are; only the first of many items."""
     for medium in media[:MOST_VALUES]:
         yield "medium", ", ".join(_content(medium))
         yield "", ", ".join(_place(medium))
