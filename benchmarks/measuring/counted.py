@@ -73,7 +73,7 @@ class _Counts:
         def counted(*given: Any, **named: Any) -> Any:
             if getattr(self._inside, "on", False):
                 return call(*given, **named)
-            self.add(TOGETHER if kind == "delete" and _called_by(sys._getframe(1), "delete_all") else kind)
+            self.add(TOGETHER if kind == "delete" and _called_by(sys._getframe(1), "delete_objects") else kind)
             self._inside.on = True
             try:
                 return call(*given, **named)

@@ -82,7 +82,7 @@ def _authorized(place: str) -> "Session":
 
 
 def refused(answer: "Response", place: str, endpoint: str) -> Exception:
-    """The PassingError or StoreError for an answer that is neither a success nor a missing object."""
+    """The TransientError or StoreError for an answer that is neither a success nor a missing object."""
     status = answer.status_code
     words = _words(answer)
     if status in {408, 429} or status >= 500:

@@ -77,7 +77,7 @@ _REMEDIES["TokenRefreshRequired"] = _REMEDIES["RequestExpired"] = _REMEDIES["Exp
 
 
 def translated_error(error: Exception, bucket: str, endpoint: str, *, signed: bool) -> Exception:
-    """Translates the failure of one request to FileNotFoundError, PassingError or StoreError."""
+    """Translates the failure of one request to FileNotFoundError, TransientError or StoreError."""
     from botocore import exceptions as boto
 
     if isinstance(error, boto.ClientError):
