@@ -102,7 +102,7 @@ def test_the_next_holder_removes_what_killed_writers_of_this_machine_left(tmp_pa
     killed = (
         "import os, sys; from pathlib import Path; from winnow.pipelines.store.local import LocalStore\n"
         "class Killed(LocalStore):\n"
-        "    def _settle(self, stream): os.kill(os.getpid(), 9)\n"
+        "    def _sync(self, stream): os.kill(os.getpid(), 9)\n"
         "Killed(Path(sys.argv[1])).put('x', b'half')"
     )
     assert subprocess.run([sys.executable, "-c", killed, str(tmp_path)], check=False).returncode == -9
