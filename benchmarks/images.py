@@ -81,14 +81,14 @@ from winnow.filters.image.quality import OPERATOR as QUALITY
 from winnow.filters.image.decode.stills import DecodeLimits
 from winnow.pipelines.binding.operators import BoundAssets
 from winnow.filters.image.decode.batches import batch_of
-from winnow.pipelines.decoding.isolation import Room
+from winnow.pipelines.decoding.isolation import PixelBuffer
 files, limits = contents(), DecodeLimits()
 configs = (GEOMETRY, GEOMETRY.config()), (QUALITY, QUALITY.config({})), (PDQ, PDQ.config())
 kernels = [one.load(config, BoundAssets(())) for one, config in configs]
 def probe(files):
     for at in range(0, len(files), 32):
         some = files[at : at + 32]
-        room = Room(limits)
+        room = PixelBuffer(limits)
         stills = list(room.decode_all([(file, "image/jpeg") for file in some]))
         batch = batch_of(["image/jpeg"] * len(some), [len(file) for file in some], [1] * len(some), stills)
         for kernel in kernels:
@@ -109,11 +109,11 @@ rounds(lambda: [pdq(simplejpeg.decode_jpeg(file)) for file in files])
 CODE = {
     "decode, winnow": """
 from winnow.filters.image.decode.stills import DecodeLimits, sized
-from winnow.pipelines.decoding.isolation import Room
+from winnow.pipelines.decoding.isolation import PixelBuffer
 files, limits = contents(), DecodeLimits()
 def small(files):
     for at in range(0, len(files), 32):
-        for still in Room(limits).decode_all([(file, "image/jpeg") for file in files[at : at + 32]], 256):
+        for still in PixelBuffer(limits).decode_all([(file, "image/jpeg") for file in files[at : at + 32]], 256):
             sized(still, 256)
         del still  # it holds its room, and the next would need another process
 small(files)
@@ -135,7 +135,7 @@ rounds(lambda: [small(file) for file in files])
 import hashlib
 from winnow.filters.image.changes.options import PictureChanges, Resize
 from winnow.filters.image.decode.stills import DecodeLimits
-from winnow.pipelines.export.media.changing import ToChange, change_pictures
+from winnow.pipelines.export.media.fetching import ToChange, change_pictures
 files, limits, changes = contents(), DecodeLimits(), PictureChanges(Resize("keep_ratio", 256))
 def resized(files):
     for at in range(0, len(files), 32):

@@ -30,11 +30,11 @@ from winnow.pipelines.ingest.transforms import RunIngest, ingest_element
 from winnow.pipelines.processes.identity import limit_threads
 from winnow.pipelines.running.row_layers import pending_shards
 from winnow.pipelines.running.shard_rows import BATCH_ROWS
-from winnow.pipelines.running.worker import settle
+from winnow.pipelines.running.worker import prepare_worker
 from winnow.pipelines.store.generations import Store, create_or_open, open_store
-from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS
 from winnow.runners.stages.store_stages import current_state
 from winnow.schemas.recipe import Recipe, load_recipe
@@ -148,7 +148,7 @@ def _in_processes(workers: int, work: Work, elements: Sequence[object]) -> None:
 
 
 def _begin(work: Work) -> None:
-    settle()
+    prepare_worker()
     _held.append(work)
 
 
@@ -166,7 +166,7 @@ def pending_ingest(recipe: Recipe) -> Iterator[tuple[beam.DoFn, list[bytes]]]:
     context = bind(recipe).ingest(store)
     plans = plan_sources(context, {source.name: source.files for source in recipe.sources})
     freeze_plans(context, plans)
-    held = Held.of(store)
+    held = StoreIndex.of(store)
     yield RunIngest(context), [ingest_element(task) for plan in plans for task in pending_tasks(context, held, plan)]
 
 

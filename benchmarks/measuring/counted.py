@@ -28,7 +28,7 @@ from winnow.runners.commands.main import main as winnow
 
 CALLS = ("open", "read", "exists", "size", "put", "put_if_absent", "delete")
 BETWEEN = (
-    *("benchmarks/measuring/counted", "store/local", "store/buckets/", "store/together"),
+    *("benchmarks/measuring/counted", "store/local", "store/buckets/", "store/concurrency"),
     *("store/tables", "integrity/content", "integrity/sealed"),
 )
 """Files that pass requests on: a request's callers are theirs."""
@@ -73,7 +73,7 @@ class _Counts:
         def counted(*given: Any, **named: Any) -> Any:
             if getattr(self._inside, "on", False):
                 return call(*given, **named)
-            self.add(TOGETHER if kind == "delete" and _called_by(sys._getframe(1), "delete_all") else kind)
+            self.add(TOGETHER if kind == "delete" and _called_by(sys._getframe(1), "delete_objects") else kind)
             self._inside.on = True
             try:
                 return call(*given, **named)

@@ -27,7 +27,7 @@ from winnow.filters.image.decode.shrink import fitted, shrink
 from winnow.filters.image.decode.stills import DecodeLimits, Still, decode
 from winnow.filters.image.pdq import PdqConfig, hashes
 from winnow.filters.image.quality import QualityConfig, quality
-from winnow.pipelines.decoding.isolation import Room
+from winnow.pipelines.decoding.isolation import PixelBuffer
 
 PICTURES, QUICK_PICTURES = 150, 60
 ROUNDS, QUICK_ROUNDS = 11, 5
@@ -131,7 +131,7 @@ def _isolated(files: Sequence[bytes], side: int | None) -> float:
     start = _spent()
     for _ in range(4):
         for at in range(0, len(files), 32):
-            list(Room(DecodeLimits()).decode_all([(file, MIME) for file in files[at : at + 32]], side))
+            list(PixelBuffer(DecodeLimits()).decode_all([(file, MIME) for file in files[at : at + 32]], side))
     return (_spent() - start) / 4
 
 

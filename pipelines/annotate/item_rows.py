@@ -19,16 +19,10 @@ from winnow.schemas.rows.measured import STATUSES
 
 @dataclass(frozen=True, slots=True)
 class AskedItems:
-    """The items of a batch that an operator measures.
-
-    Attributes:
-        offsets: Where the items of each row begin, and their end.
-        codes: The status of every row, as a number in `STATUSES`.
-        items: Those of the rows that are measured, ascending.
-    """
+    """The items of a batch that an operator measures: where each row's begin, each row's status code, and the items."""
 
     offsets: NDArray[np.int64]
-    codes: NDArray[np.int8]
+    codes: NDArray[np.int8]  # indices of `STATUSES`
     items: NDArray[np.int64]
 
 
@@ -43,16 +37,7 @@ def asked_items(offsets: NDArray[np.int64], batch: BatchRows, excluded: Excluded
 def measure_items(
     operator: Operator, kernel: Kernel, schema: pa.Schema, looked_at: Items, batch: BatchRows, excluded: Excluded
 ) -> pa.RecordBatch:
-    """Return the layer for a batch of an operator that looks at items.
-
-    Args:
-        operator: The operator.
-        kernel: Its loaded kernel.
-        schema: The layer's columns, from `layer_schema`.
-        looked_at: The items of the batch's rows, as the operator looks at them.
-        batch: The batch.
-        excluded: The rows that are not measured.
-    """
+    """Return the layer of a batch for an operator that looks at pictures or their files (`looked_at`)."""
     asked = asked_items(looked_at.offsets, batch, excluded)
     measured = ((items, run_kernel(operator, kernel, given)) for items, given in looked_at.batches(asked.items))
     return _layer(operator, schema, asked, measured, looked_at.statuses)
@@ -65,15 +50,7 @@ def watch_items(
     batch: BatchRows,
     excluded: Sequence[Excluded],
 ) -> dict[str, pa.RecordBatch]:
-    """Return the layers for a batch of operators that watch videos: each video is gone over once for all of them.
-
-    Args:
-        operators: The operators.
-        makers: What makes their watchers, by layer.
-        videos: The items of the batch's rows.
-        batch: The batch.
-        excluded: The rows that each operator does not measure.
-    """
+    """Return the layers of a batch for operators that watch videos: each video is decoded once for all of them."""
     asked = [asked_items(videos.offsets, batch, one) for one in excluded]
     watching = [
         Watching(bound.signals, makers[bound.layer], one.items) for bound, one in zip(operators, asked, strict=True)
@@ -99,7 +76,7 @@ def _layer(
     measured: Iterable[tuple[NDArray[np.int64], pa.RecordBatch]],
     unmeasured: Sequence[str | None],
 ) -> pa.RecordBatch:
-    """The layer, from what an operator returned for some items, at least once, and why others are not measured."""
+    """The layer: what the operator returned for some items, and a status for each item that was not measured."""
     measures = _measures(schema)
     places = np.full(int(asked.offsets[-1]), -1, np.int64)
     statuses = np.full(len(places), None, object)

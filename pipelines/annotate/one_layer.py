@@ -1,4 +1,4 @@
-"""Runs one operator on one batch, with whatever it reads: columns, captions, pictures or their files."""
+"""Runs one operator on one batch, with its inputs: columns, captions, pictures or their files."""
 
 import pyarrow as pa
 
@@ -15,12 +15,8 @@ def layer_of_batch(
 ) -> pa.RecordBatch:
     """Return an operator's layer for a batch.
 
-    Args:
-        bound: The operator, which watches no videos.
-        kernel: Its loaded kernel.
-        rows: The batch, with all that it reads; the recipe's captions are added when they are first asked for.
-        excluded: The rows that are not measured.
-        pictures: The items of the batch, for an operator that looks at pictures.
+    `rows` holds all that the operator reads; the recipe's captions are added on first use. `pictures` are the items of
+    the batch, for an operator that looks at pictures. The operator watches no videos.
     """
     operator = bound.operator
     if isinstance(operator, PictureOperator):
@@ -29,6 +25,6 @@ def layer_of_batch(
         return measure_items(operator, kernel, bound.schema, looked_at, rows, excluded)
     assert isinstance(operator, TextOperator)
     names = operator.reads(bound.config)
-    if CAPTIONS in names and CAPTIONS not in rows:  # not before: other operators of the pass may write them
+    if CAPTIONS in names and CAPTIONS not in rows:  # not earlier: another operator of the pass may write these columns
         rows.add({CAPTIONS: chosen_captions([rows[name] for name in bound.captions])})
     return measure(operator, kernel, bound.schema, names, rows, excluded, bound.max_text_bytes)

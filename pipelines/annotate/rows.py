@@ -50,7 +50,7 @@ class BatchRows:
         return self._composed
 
     def chosen(self, names: Sequence[str], rows: NDArray[np.int64], as_written: bool = True) -> pa.RecordBatch:
-        """Return these rows of these columns, the text as it is written or in composed form."""
+        """Return these rows of these columns, the text as written or in composed form."""
         held = list(names)
         if not as_written and TEXT in names and len(self.composed.changed):
             held[held.index(TEXT)] = _COMPOSED
@@ -82,16 +82,9 @@ def measure(
     excluded: Excluded,
     max_text_bytes: int,
 ) -> pa.RecordBatch:
-    """Return the operator's layer for a batch.
+    """Return an operator's layer for a batch that holds the columns `names` and those of `needs`.
 
-    Args:
-        operator: The operator.
-        kernel: Its loaded kernel.
-        schema: The layer's columns, from `layer_schema`.
-        names: The columns that the operator reads.
-        batch: The batch, with these columns and those of `needs`.
-        excluded: The rows that are not measured.
-        max_text_bytes: Longer texts are not measured.
+    Rows in `excluded`, and texts longer than `max_text_bytes`, are not measured.
     """
     rows = batch.count
     codes = excluded_codes(operator.needs, batch, excluded)
@@ -125,11 +118,9 @@ def measure(
 
 
 def run_kernel(operator: Operator, kernel: Kernel, given: pa.RecordBatch) -> pa.RecordBatch:
-    """What the kernel measures.
+    """Run a kernel.
 
-    Raises:
-        RuntimeError: The operator has a defect; the message names it and what it raised.
-        OSError: The system refused it something, such as a file; the message names the operator.
+    An error of the operator becomes a RuntimeError that names the operator and quotes the error. An OSError stays one.
     """
     try:
         return kernel(given)
@@ -139,13 +130,13 @@ def run_kernel(operator: Operator, kernel: Kernel, given: pa.RecordBatch) -> pa.
         if error.errno is None:
             raise
         raise OSError(error.errno, f"{operator.name}: {error.strerror}", error.filename) from error
-    except (Exception, SystemExit) as error:  # one that exits would end the command as if all were done
+    except (Exception, SystemExit) as error:  # else an operator could exit with a false success
         words = one_line(str(error))  # of what a worker prints, the last line is shown
         raise RuntimeError(f"{operator.name} failed: {type(error).__name__}: {words}") from error
 
 
 def _with_spans_as_written(found: pa.RecordBatch, batch: BatchRows, chosen: NDArray[np.int64]) -> pa.RecordBatch:
-    """Moves the spans of texts that were composed to their places in the texts as they are written."""
+    """Maps the spans of composed texts to their places in the texts as written."""
     changed = np.flatnonzero(np.isin(chosen, batch.composed.changed))
     if len(changed):
         texts = batch.chosen([TEXT], chosen).column(TEXT)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from winnow.filters.operators import TEXT, Kernel, PictureOperator
 from winnow.filters.video.decode.operator import VideoOperator, Watcher
+from winnow.pipelines.annotate.cross_rows import CrossRowJob
 from winnow.pipelines.annotate.item_rows import watch_items
-from winnow.pipelines.annotate.meeting import Meeting
 from winnow.pipelines.annotate.one_layer import layer_of_batch
 from winnow.pipelines.annotate.rows import BatchRows, Excluded
 from winnow.pipelines.binding.operators import BoundOperator
@@ -23,7 +23,7 @@ from winnow.pipelines.reading.conditions import selected_rows
 from winnow.pipelines.running.ledger.crashes import CrashedPictures, CrashedVideos
 from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
 from winnow.pipelines.running.shard_rows import BATCH_BYTES, Part, read_parts
-from winnow.pipelines.running.worker import Heartbeats, settle
+from winnow.pipelines.running.worker import HeartbeatWriter, prepare_worker
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.rules.conditions import columns_read
 
@@ -38,7 +38,7 @@ class AnnotationContext:
     store: Store
     operators: tuple[BoundOperator, ...]  # in the order in which they run
     pictures: PictureSource | None = None  # None if no operator looks at pictures
-    meetings: Mapping[str, Meeting] = field(default_factory=dict)  # by layer; of operators that look across rows
+    meetings: Mapping[str, CrossRowJob] = field(default_factory=dict)  # by layer; of operators that look across rows
     videos: VideoSource | None = None  # None if no operator watches videos
 
 
@@ -56,15 +56,10 @@ class LoadedOperators:
             kept[bound.layer] = bound.operator.load(bound.config, bound.assets)
 
 
-def annotate_shard(context: AnnotationContext, loaded: LoadedOperators, task: RowLayerTask, beat: Heartbeats) -> None:
-    """Compute and commit the layers that a shard lacks.
-
-    Args:
-        context: The pass.
-        loaded: What the operators of the missing layers have loaded.
-        task: The shard.
-        beat: Reports progress.
-    """
+def annotate_shard(
+    context: AnnotationContext, loaded: LoadedOperators, task: RowLayerTask, heartbeat: HeartbeatWriter
+) -> None:
+    """Compute and commit the layers that a shard lacks; `loaded` holds what their operators have loaded."""
     pending = [bound for bound in context.operators if bound.layer in task.missing]
     own_layers = set(task.missing)
     read = (column for bound in pending for column in bound.columns)
@@ -99,19 +94,19 @@ def annotate_shard(context: AnnotationContext, loaded: LoadedOperators, task: Ro
                 for name, layer in layers.items():
                     rows.add({f"{name}.{column}": layer.column(column) for column in layer.schema.names})
                 found |= layers
-            del pictures  # the memory that they lie in and the process that decodes are those of the next part, too
+            del pictures  # the next part reuses this memory and the decoding process
             yield found
 
     schemas = {bound.layer: bound.schema for bound in pending}
     parts_read = read_parts(context.store, ANNOTATE, task.read, columns, texts, _picture_sizes(context, pending))
-    write_layers(context.store, task, schemas, parts_read, measured, beat)
+    write_layers(context.store, task, schemas, parts_read, measured, heartbeat)
 
 
 def _watched_together(pending: Sequence[BoundOperator], found: Mapping[str, object]) -> list[BoundOperator]:
     """The operators that can watch videos now: those whose conditions read no layer that is still to be computed."""
     left = {bound.layer for bound in pending} - found.keys()
     videos = (one for one in pending if isinstance(one.operator, VideoOperator))
-    return [one for one in videos if one.layer in left and left.isdisjoint(one.reads)]
+    return [video for video in videos if video.layer in left and left.isdisjoint(video.reads)]
 
 
 def _excluded(bound: BoundOperator, rows: BatchRows, part: Part) -> Excluded:
@@ -129,7 +124,7 @@ def _pictures(
     part: Part,
     crashed: CrashedPictures | None,
 ) -> Pictures | None:
-    """The items of some rows, if an operator looks at them."""
+    """The pictures of some rows, if an operator looks at any."""
     looking = [bound.operator for bound in pending if isinstance(bound.operator, PictureOperator)]
     if context.pictures is None or not looking:
         return None
@@ -145,7 +140,7 @@ def _sides(pending: Sequence[BoundOperator]) -> list[int | None]:
 def _picture_sizes(
     context: AnnotationContext, pending: Sequence[BoundOperator]
 ) -> Callable[[Mapping[str, pa.Array]], NDArray[np.int64]] | None:
-    """What rows take of a batch, so that its pictures are decoded once and held for every operator."""
+    """How many bytes of pictures a row adds to a batch, so that each picture is decoded once for all operators."""
     source, sides = context.pictures, _sides(pending)
     if source is None or not sides:
         return None
@@ -175,7 +170,7 @@ class RunAnnotation(beam.DoFn):
 
     def setup(self) -> None:
         """Prepare the process."""
-        settle()
+        prepare_worker()
 
     def process(self, element: bytes) -> Iterator[str]:
         """Run every operator whose layer the shard lacks."""
@@ -183,9 +178,6 @@ class RunAnnotation(beam.DoFn):
         for bound in self._context.operators:
             if bound.layer in task.missing:
                 self._loaded.load(bound)
-        heart = Heartbeats(self._context.store.objects, task.commit)
-        try:
-            annotate_shard(self._context, self._loaded, task, heart)
-        finally:
-            heart.stop()
+        with HeartbeatWriter(self._context.store.objects, task.commit) as heartbeat:
+            annotate_shard(self._context, self._loaded, task, heartbeat)
         yield task.shard

@@ -39,14 +39,8 @@ def cache_folder() -> Path:
 
 
 def lookup(name: str) -> str:
-    """The checked path of an asset.
-
-    Args:
-        name: The name of an asset, or the path of the user's own file, which is returned unchanged.
-
-    Raises:
-        AssetError: It is missing or damaged; the message says what to run.
-    """
+    """The checked path of an asset, given by its name or as the path of the user's own file. AssetError if it is
+    missing or damaged; the message says what to run."""
     if is_user_file(name):
         require_file(name)
         return name
@@ -58,8 +52,8 @@ def asset_path(asset: AnyAsset) -> str:
     path = cache_folder() / asset.file_name
     state = state_of(asset)
     if state != "present":
-        said = "is missing" if state == "missing" else "is damaged"
-        raise AssetError(f"asset {asset.name!r} {said} ({path}); run: winnow assets fetch {asset.name}")
+        problem = "is missing" if state == "missing" else "is damaged"
+        raise AssetError(f"asset {asset.name!r} {problem} ({path}); run: winnow assets fetch {asset.name}")
     return str(path)
 
 

@@ -18,11 +18,8 @@ class AssetUnavailableError(AssetError):
 
 
 def all_assets() -> tuple[AnyAsset, ...]:
-    """Every asset once, by operators and then by tasks, in order; imports all of these.
-
-    Raises:
-        AssetError: Two different assets have the same name.
-    """
+    """Every asset once, in the order of operators and then tasks; AssetError if two assets share a name. Imports them
+    all."""
     found: dict[str, AnyAsset] = {}
     for owner, asset in _declared():
         if found.setdefault(asset.name, asset) != asset:

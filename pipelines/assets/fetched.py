@@ -98,8 +98,8 @@ def _download(asset: Asset, folder: Path) -> Path:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, cwd=place)
     archives = sorted(path for path in folder.iterdir() if path.is_file())
     if done.returncode != 0 or len(archives) != 1:
-        said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        why = said[-1] if said else f"{asset.registry} ended with status {done.returncode}"
+        output = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        why = output[-1] if output else f"{asset.registry} ended with status {done.returncode}"
         raise AssetError(f"asset {asset.name!r}: cannot download {asset.package}: {why}")
     return archives[0]
 

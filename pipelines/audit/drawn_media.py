@@ -1,4 +1,4 @@
-"""Checks which media a draw drops from its rows: numbers of media that a row has, the same for every output."""
+"""Checks the media that a draw drops from its rows, which are the same for every output."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ def needs_media(unit: str, table: pa.Table) -> bool:
 
 
 def wrong_media(unit: str, drawn: Drawn) -> Iterator[str]:
-    """Yields what is wrong with the media that a draw drops, and with the pixels that it counts of the others."""
+    """Yields errors in the dropped media of a draw, and in the pixels counted for the media that remain."""
     if drawn.media is None:
         return
     numbers = _lengths(drawn.media)
@@ -76,7 +76,7 @@ def wrong_media(unit: str, drawn: Drawn) -> Iterator[str]:
 
 
 def _wrong_pixels(drawn: Drawn, numbers: Numbers, dropped: NDArray[np.bool_]) -> Iterator[str]:
-    """Counts the pixels of the media that are left of each drawn row."""
+    """Counts the pixels of the media that remain in each drawn row."""
     assert drawn.media is not None
     held = drawn.media.flatten()
     width, height = (pc.fill_null(pc.struct_field(held, name), 0).cast(pa.int64()) for name in ("width", "height"))

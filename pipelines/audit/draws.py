@@ -1,7 +1,7 @@
 """Checks that the draw of each mixture plan matches the plan, row by row.
 
-Plans of the latest generation are read from their records alone. Their draws are added up anew, by output and stratum,
-and held against the rows of the samples: nothing is taken from the planner but the plan under test.
+Plans are read from the records of the latest generation. Their draws are summed again, by output and stratum, and
+compared with the sample rows; only the plan itself is taken from the planner.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ from winnow.pipelines.audit.drawn_media import OF_SAMPLES, Drawn, needs_media, w
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.mix.drawn_objects import DrawnObject, DrawnObjects
 from winnow.pipelines.mix.plans import PlanRecord
-from winnow.pipelines.running.job_tasks import OPENING_BYTES, Silent, TaskFolder, TaskKind, slices
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, TaskFolder, TaskKind, TaskWithoutBlocks, slices
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
@@ -75,9 +75,9 @@ def check_draws(store: Store, task: DrawsTask) -> DrawsFound:
         except (StoreError, OSError, pa.ArrowInvalid) as error:
             found.problems.append(f"plan {plan.name}: {one.object}: {str(error).splitlines()[0]}")
             continue
-        said = f"plan {plan.name}: shard {drawn.shard}"
+        prefix = f"plan {plan.name}: shard {drawn.shard}"
         lines = (*_misplaced(drawn), *_exposure(plan, drawn), *wrong_media(plan.unit, drawn))
-        found.problems += [f"{said}: {line}" for line in lines]
+        found.problems += [f"{prefix}: {line}" for line in lines]
         totals.add(drawn)
         found.gone += int(np.isin(drawn.rows, np.array(task.forgotten.get(one.shard, ()), np.int64)).sum())
     found.counted, found.largest = totals.counted.tolist(), totals.largest.tolist()
@@ -104,7 +104,7 @@ class DrawsCheck:
         self._generation = generation
         self._findings = findings
         self._plans: list[MixturePlan] = []
-        self._heard = Findings()  # what is said of the plans themselves
+        self._heard = Findings()  # about the plans themselves
 
     def plan(self, tasks: TaskFolder, hidden: Mapping[str, NDArray[np.int64]]) -> None:
         """Adds the tasks; `hidden`: the hidden rows, by samples object."""
@@ -120,7 +120,7 @@ class DrawsCheck:
         samples = self._store.manifest(self._generation, layout.SAMPLES).by_shard
         self._plans = [record.plan for record in current]
         for record in current:
-            kind = TaskKind(_kind(record.plan), DrawsTask, Silent(partial(check_draws, self._store)))
+            kind = TaskKind(_kind(record.plan), DrawsTask, TaskWithoutBlocks(partial(check_draws, self._store)))
             seen: set[str] = set()
             digest = content_name(to_json(record.plan))
             for some, size in slices(self._draws(record), lambda one: one.rows * _ROW_BYTES + 2 * OPENING_BYTES):
@@ -174,19 +174,19 @@ def _kind(plan: MixturePlan) -> str:
     return f"draws-{plan.request}"
 
 
-def _read(store: Store, plan: MixturePlan, one: DrawnObject, row: ManifestRow | None, *, again: bool) -> Drawn:
+def _read(store: Store, plan: MixturePlan, drawn_object: DrawnObject, row: ManifestRow | None, *, again: bool) -> Drawn:
     """Reads the draw of a shard; StoreError if its bytes, columns or ranges are wrong."""
-    if row is None or row.source != one.source:
-        raise StoreError(f"{one.source} has no shard {one.shard}")
+    if row is None or row.source != drawn_object.source:
+        raise StoreError(f"{drawn_object.source} has no shard {drawn_object.shard}")
     if again:
-        raise StoreError(f"shard {one.shard} is drawn from twice")
-    if one.object != layout.draw_object(plan.request, one.shard, name_content(one.object)):
+        raise StoreError(f"shard {drawn_object.shard} is drawn from twice")
+    if drawn_object.object != layout.draw_object(plan.request, drawn_object.shard, name_content(drawn_object.object)):
         raise StoreError("it is the draw of another plan or shard")
-    table = read_table(store.objects, one.object)
+    table = read_table(store.objects, drawn_object.object)
     if not table.schema.equals(DRAW) and not table.schema.equals(_BEFORE_ITEMS):
         raise StoreError("its columns are not those of a draw")
-    if table.num_rows != one.rows:
-        raise StoreError(f"{table.num_rows:,} rows, but the plan says {one.rows:,}")
+    if table.num_rows != drawn_object.rows:
+        raise StoreError(f"{table.num_rows:,} rows, but the plan says {drawn_object.rows:,}")
     samples = read_batches(store.objects, row.object, OF_SAMPLES if needs_media(plan.unit, table) else ["id"])
     held = [
         (batch["id"].cast(DRAW.field("id").type), batch["media"] if "media" in batch.schema.names else None)
@@ -194,7 +194,7 @@ def _read(store: Store, plan: MixturePlan, one: DrawnObject, row: ManifestRow | 
     ]
     ids = pa.chunked_array([id for id, _ in held], DRAW.field("id").type).combine_chunks()
     media = [lists for _, lists in held if lists is not None]
-    drawn = Drawn(one.shard, ids, table.combine_chunks(), pa.concat_arrays(media) if media else None)
+    drawn = Drawn(drawn_object.shard, ids, table.combine_chunks(), pa.concat_arrays(media) if media else None)
     if bool((drawn.rows >= len(ids)).any()):
         raise StoreError(f"it names row {int(drawn.rows.max()):,} of a shard of {len(ids):,}")
     strata = np.array([len(output.strata) for output in plan.outputs], np.int64)

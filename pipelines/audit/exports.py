@@ -1,8 +1,7 @@
 """Checks that each export written from the store is unchanged and contains all that was planned.
 
-Every file is hashed again, and its samples are counted by its format's `count`, which shares no code with the
-writer: footers, newlines, headers. The counts are compared with the export's own record and with the plan, if still
-the store.
+Every file is hashed again, and its samples are counted by its format's `count`, which shares no code with the writer.
+The counts are compared with the export's own record, and with its plan while the store still has that plan.
 """
 
 import itertools
@@ -24,7 +23,7 @@ from winnow.pipelines.export.places.manifest import MANIFEST, Manifest
 from winnow.pipelines.export.places.opening import is_being_written
 from winnow.pipelines.forgetting.outputs import EXPORT, output_address, registered
 from winnow.pipelines.processes.run_folder import temporary_folder
-from winnow.pipelines.running.job_tasks import Silent, TaskFolder, TaskKind, TasksAt, slices
+from winnow.pipelines.running.job_tasks import TaskFolder, TaskKind, TasksAt, TaskWithoutBlocks, slices
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
@@ -117,13 +116,7 @@ class ExportsCheck:
     """Checks every registered export that still exists, and those of the recipe whose registration is lost."""
 
     def __init__(self, store: Store, findings: Findings, named: Iterable[str] = ()) -> None:
-        """Start.
-
-        Args:
-            store: The store.
-            findings: Where findings are reported.
-            named: The folders that the recipe exports to.
-        """
+        """`named`: the folders that the recipe exports to."""
         self._store = store
         self._findings = findings
         self._named = frozenset(map(output_address, named))
@@ -138,8 +131,8 @@ class ExportsCheck:
         plans = {record.plan.name: record.plan for record in plan_records(self._store.objects, Findings())}
         paths = sorted(known | self._named)
         self._exports = [_Export(self._store, plans, path, registered=path in known) for path in paths]
-        for one in self._exports:
-            one.plan(tasks_at(one.path))
+        for export in self._exports:
+            export.plan(tasks_at(export.path))
 
     def conclude(self, stale: Mapping[str, int]) -> None:
         """Reports exports that are not what was written; `stale`: since-forgotten rows by plan."""
@@ -163,9 +156,9 @@ class _Export:
         self._store = store
         self._plans = plans
         self._objects = open_location(path)
-        self._heard = Findings()  # what is said without reading its files
+        self._heard = Findings()  # known without reading its files
         self._complete = True  # whether all samples could be counted
-        self._kind = TaskKind(f"export-{content_name(path.encode())}", FilesTask, Silent(check_files))
+        self._kind = TaskKind(f"export-{content_name(path.encode())}", FilesTask, TaskWithoutBlocks(check_files))
 
     def plan(self, tasks: TaskFolder) -> None:
         """Reads its record, and adds tasks for its files."""
@@ -198,12 +191,12 @@ class _Export:
         if self.manifest is not None and not self._heard.problems:
             size = sum(file.bytes for file in self.manifest.files)
             samples = sum(amount.samples for amount in self._amounts.values())
-            said = count_of(samples, "sample") if self._complete else "samples not counted"
+            counted = count_of(samples, "sample") if self._complete else "samples not counted"
             files = count_of(len(self.manifest.files), "file")
-            findings.proved.append(f"export {self.path}: {files}, {size:,} bytes are unchanged; {said}")
+            findings.proved.append(f"export {self.path}: {files}, {size:,} bytes are unchanged; {counted}")
 
     def _is_gone(self) -> bool:
-        """Whether nothing is there; an empty folder counts as nothing, and so do files that no record names yet."""
+        """Whether the export is gone: the folder is empty, or has only files that no record names yet."""
         if isinstance(self._objects, LocalStore):
             folder = self._objects.folder
             return not folder.is_dir() or not any(folder.iterdir())
@@ -245,9 +238,9 @@ class _Export:
             return
         given = {output.name: output.given.samples for output in plan.outputs}
         for name in sorted(given.keys() | amounts.keys()):
-            said, wanted = amounts.get(name, Amounts(0, 0)).planned, given.get(name, 0)
-            if said != wanted:
-                self._wrong(f"{name}: {MANIFEST} declares {said:,} planned samples, but the plan has {wanted:,}")
+            declared, wanted = amounts.get(name, Amounts(0, 0)).planned, given.get(name, 0)
+            if declared != wanted:
+                self._wrong(f"{name}: {MANIFEST} declares {declared:,} planned samples, but the plan has {wanted:,}")
 
     def _files(self, manifest: Manifest, tasks: TaskFolder) -> None:
         """Reports changed files, and samples that are not as many as declared."""
@@ -265,10 +258,10 @@ class _Export:
             self._complete = False
             self._note(line)
         for (by, name), number in sorted(samples.items()):
-            said = self._amounts.get(name, Amounts(0, 0)).samples
-            if number != said and not (uncounted and by == FILES):
+            declared = self._amounts.get(name, Amounts(0, 0)).samples
+            if number != declared and not (uncounted and by == FILES):
                 holds = "its files have" if by == FILES else f"{by} lists"
-                self._wrong(f"{name}: {holds} {number:,} samples, but {MANIFEST} declares {said:,}")
+                self._wrong(f"{name}: {holds} {number:,} samples, but {MANIFEST} declares {declared:,}")
 
     def _others(self, manifest: Manifest) -> None:
         """Reports foreign files: readers that take every file would include them."""
@@ -280,13 +273,13 @@ class _Export:
             self._note(f"{len(others):,} {'file' if len(others) == 1 else 'files'} that winnow did not write: {shown}")
 
     def _is_ours(self) -> bool:
-        """Whether this store has written a folder that is not registered, by a plan that it has; reports that."""
+        """Whether this store wrote an unregistered folder, by a plan that it still has; reports it."""
         try:
             if self._is_gone():
                 return False
             plan = self._manifest()[0].plan
         except (ExportError, StoreError, OSError):
-            return False  # whatever is there, it is no export of this store
+            return False  # it is no export of this store
         if plan not in self._plans:
             self._note("not written by this store, as far as it knows: `winnow forget` does not name it; not checked")
             return False

@@ -1,4 +1,4 @@
-"""Checks every file of a store by itself, whatever its kind and whether or not a record names it."""
+"""Checks every file of a store separately, of any kind, whether or not a record names it."""
 
 import itertools
 from collections import Counter
@@ -8,7 +8,7 @@ from functools import partial
 
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.audit.older_generations import NAMED, named_by
-from winnow.pipelines.running.job_tasks import OPENING_BYTES, Silent, TaskFolder, TaskKind, slices
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, TaskFolder, TaskKind, TaskWithoutBlocks, slices
 from winnow.pipelines.running.ledger.intake import read_intake
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
@@ -22,7 +22,7 @@ from winnow.pipelines.store.tables import check_table
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import GenerationRecord
 
-SHOWN = 3  # files that are none of the store's
+SHOWN = 3  # files that do not belong to the store
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class FilesCheck:
         self._store = store
         self._record = record
         self._findings = findings
-        self._kind = TaskKind("files", FilesTask, Silent(partial(check_some, store)))
+        self._kind = TaskKind("files", FilesTask, TaskWithoutBlocks(partial(check_some, store)))
         self._count: Counter[str] = Counter()
         self._foreign: list[str] = []
         self._others = 0  # foreign files that are not listed

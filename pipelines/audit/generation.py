@@ -25,7 +25,7 @@ from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.running.job_steps import JobSteps
 from winnow.pipelines.running.job_tasks import HERE, Jobs, TaskFolder
-from winnow.pipelines.running.linear_jobs import LinearJob, Stored
+from winnow.pipelines.running.linear_jobs import LinearJob, StoreStep
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import every_hidden_row, every_shard_text
@@ -54,17 +54,9 @@ def audit_generation(
 ) -> Findings:
     """Audits the store's objects, draws and files, its exports, and its sources.
 
-    Tasks read all of them; this process reads manifests and what tasks found, so its memory grows with the objects of
-    one layer, with ingest tasks, files of exports and forgotten rows, and not with other rows. What is found, and its
-    order, does not depend on where jobs run.
-
-    Args:
-        store: The store.
-        generation: Its latest generation, as the recipe reads it; the objects of every recipe are checked.
-        context: From the recipe: where the sources are. None: do not read them again.
-        exports: Whether to read registered exports again.
-        named: The folders that the recipe exports to, in which it looks for exports that are not registered.
-        jobs: Where jobs run.
+    Tasks read the data; this process reads manifests and the tasks' findings, so its memory grows with the objects of
+    one layer, ingest tasks, exported files and forgotten rows. Findings and their order do not depend on where jobs
+    run. `context` says where the sources are (None: do not read them), `named` where to look for unregistered exports.
     """
     findings = Findings()
     record = store.generation_record(generation.number)
@@ -83,7 +75,7 @@ def audit_generation(
 def audit_store(
     store: Store, recipe: BoundRecipe | None, context: IngestContext | None, *, exports: bool = True, jobs: Jobs = HERE
 ) -> Findings:
-    """Audits the latest generation as a recipe reads it; if what says so is damaged or lost, every file by itself."""
+    """Audits the latest generation as a recipe reads it; if its record is damaged or lost, only checks every file."""
     try:
         generation = require_latest_for(recipe, store)
     except (DamagedError, MissingError) as error:
@@ -162,7 +154,7 @@ class _Audit:
     def run(self) -> None:
         """Runs the tasks in one job, in which ids meet, and here those that read what only this machine reaches."""
         partitions = id_partitions(self._generation)
-        ids = Stored("Ids", partitions, self._ids.store)
+        ids = StoreStep("Ids", partitions, self._ids.store)
         steps = self._tasks.steps
         job = LinearJob(steps, CHECKS, self._tasks.count, self._tasks.numbered.send, (), ids)
         self._jobs.run(job, self._tasks.size)
@@ -236,7 +228,7 @@ class _Audit:
 
 @contextmanager
 def _going_on(findings: Findings) -> Iterator[None]:
-    """Ends one check at a file that it cannot do without; the others go on."""
+    """Ends a check at the first file it cannot do without; the other checks continue."""
     try:
         yield
     except (DamagedError, MissingError) as error:

@@ -1,6 +1,6 @@
-"""Checks that every id follows from the source of its row, and that no two rows share one.
+"""Checks that every id follows from the source of its row, and that no two rows share an id.
 
-Tasks check each id for itself, and send it to the partition that all equal ids meet in: memory is that of a partition.
+Tasks check each id, and send it to a partition chosen by the id. Memory is that of one partition.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ from winnow.pipelines.running.job_steps import JobSteps
 from winnow.pipelines.running.row_arrays import ids_column
 from winnow.pipelines.running.scratch_parts import existing_parts, put_part
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.hiding.neutral import is_neutral
+from winnow.pipelines.store.hiding.redaction import is_redacted
 from winnow.schemas.identity import ID_BYTES, sample_id
 from winnow.schemas.records import Generation
 from winnow.schemas.uint128 import values_of
@@ -40,7 +40,7 @@ def strange_ids(samples: pa.RecordBatch) -> NDArray[np.int64]:
     # Hashing in C takes most of the time of this loop.
     right = pa.array([sample_id(*one) for one in zip(*parts, strict=True)], pa.binary(ID_BYTES))
     other: NDArray[np.bool_] = pc.not_equal(samples["id"].cast(right.type), right).to_numpy(zero_copy_only=False)
-    return np.flatnonzero(other & ~is_neutral(samples))
+    return np.flatnonzero(other & ~is_redacted(samples))
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 """Checks that the objects of a generation exist and are unchanged, aligned and balanced.
 
-Only the records under test come from the writers: bytes are hashed again, values are hashed
-again after reading them, and rows are counted from footers. Tasks read objects; the driver compares what they found
-with manifests, of which it holds one or two at a time.
+Bytes are hashed again, values are hashed after reading them, and rows are counted from footers; only the records under
+test come from the writers. Tasks read objects. The driver compares their findings with manifests, one or two at a time.
 """
 
 import itertools
@@ -23,7 +22,7 @@ from winnow.pipelines.running.ledger.intake import require_tasks
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.neutral import neutral_stream
+from winnow.pipelines.store.hiding.redaction import redacted_batches
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError, damaged
 from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.pipelines.store.tables import open_table, read_batches
@@ -90,7 +89,7 @@ class ObjectsCheck:
     def plan(self, tasks: TaskFolder, generation: Generation, purged: Mapping[str, NDArray[np.int64]]) -> None:
         """Adds the tasks; one manifest is held at a time."""
         identified = generation.layers[layout.SAMPLES].keys
-        held = [one for entry in self._record.layers.values() for one in entry.keys.values()]
+        held = [key for entry in self._record.layers.values() for key in entry.keys.values()]
         total = sum(one.bytes + one.shards * OPENING_BYTES for one in held)
         check = partial(check_objects, self._store, id_partitions(generation))
         for layer in sorted(self._record.layers):
@@ -238,7 +237,7 @@ def _read(store: Store, row: ManifestRow, found: ObjectsFound) -> Iterator[pa.Re
 def _is_neutral(store: Store, layer: str, row: ManifestRow, rows: NDArray[np.int64]) -> bool:
     try:
         as_it_is = read_batches(store.objects, row.object)
-        emptied = neutral_stream(layer, read_batches(store.objects, row.object), rows)
+        emptied = redacted_batches(layer, read_batches(store.objects, row.object), rows)
         return all(left.equals(right) for left, right in zip(as_it_is, emptied, strict=True))
     except StoreError:
         return True  # already reported by the check of objects

@@ -1,6 +1,6 @@
-"""Checks that what only generations before the latest name is there: `forget` and `gc` read them, too.
+"""Checks files that only older generations name: `forget` and `gc` read them, too.
 
-Files that are there are checked one by one (see `files`); here only names are compared.
+Existing files are checked one by one in `files`; here only names are compared.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.integrity.damage import DROP_OLDER, DamagedError, MissingError
 from winnow.schemas.errors import StoreError
-from winnow.schemas.records import GenerationRecord, TaskCommit
+from winnow.schemas.records import GenerationRecord
 
 NAMED = (layout.SAMPLES_OBJECTS, layout.LAYERS, layout.MANIFESTS, layout.QUARANTINE, layout.DROPPED)
 """Where the files are that generations name."""
@@ -54,7 +54,7 @@ def _lost(store: Store, record: GenerationRecord, latest: GenerationRecord) -> I
 
 
 def _absent(store: Store, prefixes: tuple[str, ...], named: Iterator[str], by_latest: Iterator[str]) -> list[str]:
-    """What is named and not there, unless the latest generation names it, too: then it is reported as its own."""
+    """The names that no file has, without those that the latest generation reports itself."""
     there = HashSet(info.path for prefix in prefixes for info in store.objects.list(prefix))
     absent = [path for path in named if path not in there]
     if not absent:
@@ -74,13 +74,9 @@ def _objects(store: Store, record: GenerationRecord, layer: str) -> Iterator[str
 def _ranges(store: Store, record: GenerationRecord) -> Iterator[str]:
     try:
         for task in store.every_task(record):
-            yield from _refused(task)
+            yield from (ranges.path for ranges in (task.dropped, task.quarantine) if ranges)
     except (DamagedError, MissingError):
         return
-
-
-def _refused(task: TaskCommit) -> Iterator[str]:
-    return (ranges.path for ranges in (task.dropped, task.quarantine) if ranges)
 
 
 def _record(store: Store, number: int, latest: GenerationRecord) -> GenerationRecord | None:

@@ -1,6 +1,6 @@
 """Checks that records = kept + dropped + quarantined, counted from the footers of what was written (law 3).
 
-Tasks read the footers of refused ranges, and tell which of them quote forgotten records.
+Tasks read the footers of refused ranges, and report which ranges quote forgotten records.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
-from winnow.pipelines.running.job_tasks import OPENING_BYTES, Silent, TaskFolder, TaskKind, slices
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, TaskFolder, TaskKind, TaskWithoutBlocks, slices
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import HiddenRows, load_hiding
@@ -44,9 +44,7 @@ def check_ranges(store: Store, task: RangesTask) -> RangesFound:
     found = RangesFound()
     hidden = {path: np.array(rows, np.int64) for path, rows in task.hidden.items()}
     forgotten = ForgottenRanges(
-        store,
-        load_hiding(store.objects),
-        {path: HiddenRows(rows, rows) for path, rows in hidden.items()},
+        store, load_hiding(store.objects), {path: HiddenRows(rows, rows) for path, rows in hidden.items()}
     )
     for commit in task.tasks:
         for ranges in _refused(commit):
@@ -71,7 +69,7 @@ class RangesCheck:
     """Checks the ranges that ingest tasks refused."""
 
     def __init__(self, store: Store) -> None:
-        self._kind = TaskKind("ranges", RangesTask, Silent(partial(check_ranges, store)))
+        self._kind = TaskKind("ranges", RangesTask, TaskWithoutBlocks(partial(check_ranges, store)))
         self._found: list[RangesFound] = []
 
     def plan(self, tasks: TaskFolder, commits: Iterable[TaskCommit], hidden: Mapping[str, NDArray[np.int64]]) -> None:
@@ -92,13 +90,8 @@ class RangesCheck:
         return sum(found.quoting for found in self._found)
 
     def conclude(self, commits: Iterable[TaskCommit], footers: Mapping[str, int], findings: Findings) -> None:
-        """Reports ingest tasks that do not balance.
-
-        Args:
-            commits: Those whose rows are audited.
-            footers: The rows of samples objects with others than were committed.
-            findings: Gets what is wrong.
-        """
+        """Reports ingest tasks that do not balance, among `commits`; `footers` holds the rows of samples objects whose
+        footer differs from their commit."""
         counted = dict(footers)
         errors: dict[str, str] = {}
         for found in self._found:

@@ -20,7 +20,7 @@ from winnow.pipelines.ingest.formats.source_format import OpenFile
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
 from winnow.pipelines.ingest.records import ReadLimits, Span
 from winnow.pipelines.ingest.tiling.claims import Claim
-from winnow.pipelines.running.job_tasks import OPENING_BYTES, Silent, TaskFolder, TaskKind, TasksAt, slices
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, TaskFolder, TaskKind, TasksAt, TaskWithoutBlocks, slices
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
@@ -114,7 +114,9 @@ class SourcesCheck:
 
 
 def _kind(context: IngestContext, source: str) -> TaskKind:
-    return TaskKind(f"source-{content_name(source.encode())}", SourcesTask, Silent(partial(check_files, context)))
+    return TaskKind(
+        f"source-{content_name(source.encode())}", SourcesTask, TaskWithoutBlocks(partial(check_files, context))
+    )
 
 
 def _input_bytes(group: tuple[TaskCommit, ...]) -> int:

@@ -35,11 +35,8 @@ DIGEST: Final = "text.digest"
 
 
 def asked_kinds(recipe: Recipe) -> tuple[AskedKind, ...]:
-    """Return the kinds that a recipe searches for, in the order in which kinds are listed, with its settings.
-
-    Raises:
-        RecipeError: It names no kind, an unknown one, or a wrong setting.
-    """
+    """Return the kinds that a recipe searches for, with its settings, in the order of the list of kinds. RecipeError if
+    it names no kind, an unknown one, or a wrong setting."""
     config = recipe.dedupe
     if config is None:
         return ()
@@ -59,7 +56,7 @@ def asked_kinds(recipe: Recipe) -> tuple[AskedKind, ...]:
 
 
 def _examples() -> str:
-    """How a recipe asks for each kind, by what kinds compare."""
+    """How a recipe asks for each kind, grouped by what the kinds compare."""
     of_units: dict[str, list[str]] = {}
     for kind in all_kinds():
         of_units.setdefault("" if kind.unit == ROWS else f"for {kind.unit.name} ", []).append(
@@ -77,12 +74,13 @@ def duplicate_kinds(recipe: Recipe) -> tuple[str, ...]:
 
 
 def max_clusters(kinds: Iterable[AskedKind]) -> dict[str, int]:
-    """Of the kinds whose clusters chains can grow, the number of different members above which one is an alarm."""
-    return {one.kind.name: one.settings.max_cluster for one in kinds if one.kind.distinct is not None}
+    """The alarm threshold of each kind whose clusters can grow by chains: its largest accepted number of distinct
+    members."""
+    return {kind.kind.name: kind.settings.max_cluster for kind in kinds if kind.kind.distinct is not None}
 
 
 def compares_digests(recipe: Recipe) -> bool:
-    """Whether equal addresses are found and no kind compares texts, so that the guard needs digests of them."""
+    """Whether the guard needs digests of texts: equal addresses are searched for, and no kind compares texts."""
     of_address = [asked.kind.of_address for asked in asked_kinds(recipe) if not asked.kind.unit.of_items]
     return bool(of_address) and all(of_address)
 
@@ -113,7 +111,7 @@ def spelt_out(recipe: Recipe) -> Recipe:
     config = recipe.dedupe
     if config is None:
         return recipe
-    place, asked = config.place, {one.kind.name: asdict(one.settings) for one in asked_kinds(recipe)}
+    place, asked = config.place, {of.kind.name: asdict(of.settings) for of in asked_kinds(recipe)}
     own = kinds_in_order({*own_names(), *asked})
-    said = {kind.name: asked.get(kind.name) for kind in own if kind.name in asked or kind.null_unless_asked}
-    return replace(recipe, dedupe=replace(config, kinds=located(said, place)))
+    settings = {kind.name: asked.get(kind.name) for kind in own if kind.name in asked or kind.null_unless_asked}
+    return replace(recipe, dedupe=replace(config, kinds=located(settings, place)))

@@ -19,15 +19,9 @@ DEFAULT_SPANS = "spans"
 def bind_edits(
     recipe: Recipe, measured: Sequence[Measurement], columns: Mapping[Column, ColumnInfo]
 ) -> tuple[BoundEdit, ...]:
-    """Return the recipe's edits, each with its column of spans.
+    """Return the recipe's edits, each with its column of spans; RecipeError with a line for each faulty edit.
 
-    Args:
-        recipe: The recipe.
-        measured: Its measurements, which declare the kinds of spans that they find.
-        columns: Every column of its store.
-
-    Raises:
-        RecipeError: Edits are faulty, with one line each.
+    `measured` are the recipe's measurements, which declare the kinds of spans they find.
     """
     if not recipe.edits:
         return ()
@@ -55,15 +49,11 @@ class _EditError(Exception):
 
 
 def _bind_edit(
-    recipe: Recipe,
-    entry: EditEntry,
-    path: str,
-    measured: Sequence[Measurement],
-    known: Mapping[Column, ColumnInfo],
+    recipe: Recipe, entry: EditEntry, path: str, measured: Sequence[Measurement], known: Mapping[Column, ColumnInfo]
 ) -> BoundEdit:
     column, typed = _spans_column(entry.name, known)
     when_null = entry.when_null
-    if column.layer.startswith(EXTRACTED):  # its places are those of its own text, and where that is missing, none
+    if column.layer.startswith(EXTRACTED):  # its spans refer to its own text; where that is missing, there are none
         own = f"{column.layer}.text"
         if recipe.text[:1] != (own,):
             raise _EditError(f"its places are those of {own}, which must come first in the recipe's 'text'")

@@ -15,11 +15,9 @@ _COMPOSED: Final = frozenset({"Hans", "Hant", "Jpan", "Kore", "Zyyy", "Zxxx"})  
 
 
 def why_no_code(value: str, what: str) -> str:
-    """Why no text's language has this code, and what to write instead; empty if one may.
+    """Why `value` is no language code of a text, and what to write instead; empty if it may be one.
 
-    Args:
-        value: The code.
-        what: What has the codes, such as `text.language.code`.
+    `what` names the column of codes, such as `text.language.code`.
     """
     if value in _NONE:
         return ""
@@ -82,4 +80,4 @@ def _usual_codes() -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def _scripts() -> frozenset[str]:
     usual = {one.script for one in table().languages.values() if one.script is not None}
-    return frozenset(usual | {one.script for one in script_ranges()} | _COMPOSED)
+    return frozenset(usual | {block.script for block in script_ranges()} | _COMPOSED)

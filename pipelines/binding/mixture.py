@@ -69,11 +69,7 @@ def require_mix(recipe: Recipe) -> MixConfig:
 
 
 def bind_mix(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> BoundMix:
-    """Return the recipe's mixture, bound to these columns of its store.
-
-    Raises:
-        RecipeError: The mixture is faulty, with one line for each problem.
-    """
+    """Return the recipe's mixture, bound to these columns of its store; RecipeError with a line for each problem."""
     config = require_mix(recipe)
     known = mixture_columns(columns)
     problems: list[Problem] = []

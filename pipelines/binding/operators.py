@@ -34,7 +34,7 @@ from winnow.filters.video.decode.signal_requests import Signal
 from winnow.pipelines.assets import asset_digest, asset_path, known_asset, require_file
 from winnow.pipelines.binding.duplicates import asked_kinds, signature_entries
 from winnow.pipelines.binding.sources import decode_limits, extractor_of, video_limits
-from winnow.pipelines.processes.last_words import last_words
+from winnow.pipelines.processes.exit_report import report_on_exit
 from winnow.pipelines.reading.chosen_captions import bind_captions
 from winnow.pipelines.reading.chosen_text import text_setting
 from winnow.pipelines.reading.columns import MEDIA, Column, column_of, leaves
@@ -121,7 +121,8 @@ class BoundOperator:
 
     @property
     def covers(self) -> tuple[str, ...] | None:
-        """The extracted layers whose rows its values depend on in every shard; None if on their own rows alone."""
+        """The extracted layers of all shards that its values depend on; None if each value depends on its own row
+        alone."""
         if not isinstance(self.operator, TextOperator) or self.operator.lookup is None:
             return None
         return tuple(layer for layer in self.reads if layer.startswith(EXTRACTED))
@@ -131,7 +132,7 @@ class BoundOperator:
         return self._key(keys, self.operator.depends(self.config))
 
     def keys_elsewhere(self, keys: Mapping[str, str]) -> frozenset[str]:
-        """Return the keys that it has where other packages are installed, as far as the operator knows them."""
+        """Return the keys it would have with other packages installed, as far as the operator knows them."""
         return frozenset(self._key(keys, depends) for depends in self.operator.elsewhere(self.config))
 
     def _key(self, keys: Mapping[str, str], depends: tuple[str, ...]) -> str:
@@ -186,9 +187,7 @@ class Measurement:
 def measurements(recipe: Recipe) -> tuple[Measurement, ...]:
     """Return every measurement: the listed ones, and those that the search for duplicates needs.
 
-    Raises:
-        RecipeError: An unknown preset, operator or setting, or a layer that both a listed measurement and the search
-            for duplicates would write, with different values.
+    RecipeError for an unknown preset, operator or setting, and for a layer that both would write with different values.
     """
     listed = [(entry, f"annotate[{number}].{entry.name}") for number, entry in enumerate(recipe.annotate)]
     implied = []
@@ -209,14 +208,7 @@ def bind_operators(
 ) -> tuple[BoundOperator, ...]:
     """Return the recipe's operators, each after those whose layers it reads.
 
-    Args:
-        recipe: The recipe.
-        measured: Its measurements.
-        columns: Every column that they may read.
-
-    Raises:
-        RecipeError: Operators are faulty, with one line for each problem.
-        WinnowError: An asset is missing; the message names the command that fetches it.
+    RecipeError with a line for each faulty operator; WinnowError with the command to run if an asset is missing.
     """
     known = {column.name: info for column, info in columns.items()}
     layers = _layers(known)
@@ -234,12 +226,9 @@ def bind_operators(
 
 
 def check_operators(operators: Sequence[BoundOperator]) -> None:
-    """Run every operator on an empty batch, to find a bad setting or model before hours of work.
-
-    Raises:
-        RecipeError: Operators fail, with one line each.
-    """
-    with last_words() as say:
+    """Run every operator on an empty batch, to find a bad setting or model early; RecipeError with a line for each
+    failure."""
+    with report_on_exit() as say:
         problems = [problem for bound in operators if (problem := _tried(bound, say))]
     if problems:
         raise recipe_error(problems)
@@ -303,7 +292,7 @@ def configure(entry: OperatorEntry, where: str) -> tuple[Operator, Any]:
 
 
 def _measures_the_same(listed: OperatorEntry, path: str, implied: OperatorEntry, where: str) -> bool:
-    """Whether a listed measurement is the one that the search for duplicates needs, of all rows."""
+    """Whether a listed measurement equals the one that the search for duplicates needs, for all rows."""
     if listed.name != implied.name or listed.where is not None:
         return False
     configs: list[object] = [configure(entry, place)[1] for entry, place in ((listed, path), (implied, where))]
@@ -377,7 +366,7 @@ _COMPUTED: Mapping[str, pa.DataType] = {TEXT: pa.large_string(), CAPTIONS: SAMPL
 
 
 def _remedy(missing: str, known: Mapping[str, ColumnInfo]) -> str:
-    """The operator to add for a column that is missing, or else the column that was meant."""
+    """The operator that would write a missing column, or else the column that was probably meant."""
     writes = next((one for one in operator_names() if missing.startswith(f"{one}.")), None)
     if writes is None or any(name.startswith(f"{writes}.") for name in known):
         return suggestion(missing, known)

@@ -77,7 +77,7 @@ class Choice:
         found = [Column(layout.SAMPLES, "id")]
         for kind in self.kinds:
             found += [Column(layer_of_kind(kind), leaf) for leaf in leaves_of(kind)]
-        found += [one.column for one in self.preferences if one.column is not None]
+        found += [preference.column for preference in self.preferences if preference.column is not None]
         found += [] if self.digest is None else [self.digest]
         return tuple(dict.fromkeys(found))
 
@@ -91,10 +91,9 @@ def leaves_of(kind: Kind) -> tuple[str, ...]:
 def bind_preferences(
     config: DedupeConfig, known: Mapping[str, ColumnInfo], columns: Mapping[str, Column]
 ) -> tuple[BoundPreference, ...]:
-    """Return the recipe's preferences, bound to their columns; the id decides between rows that are otherwise equal.
+    """Return the recipe's preferences, bound to their columns; ids decide between rows that are otherwise equal.
 
-    Raises:
-        RecipeError: A column does not exist, is computed too late, or has values without an order.
+    RecipeError if a column does not exist, is computed too late, or has values without an order.
     """
     problems = Problems()
     bound = []

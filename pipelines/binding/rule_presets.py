@@ -25,9 +25,8 @@ from winnow.schemas.rules.conditions import columns_read
 class ProgramRule:
     """A rule as it runs, with its list and its path in the recipe.
 
-    There are three classes for rules. `Rule` is one decision, from a recipe, a preset or the search for duplicates; it
-    is shown and hashed. `RuleOverride` changes parts of a preset's rule. `ProgramRule` adds to a rule its position in
-    the program, for messages; the position decides nothing, so it is not hashed.
+    `Rule` is one decision, from a recipe, a preset or the search for duplicates; `RuleOverride` changes parts of a
+    preset's rule. The path is for messages only, so it is not hashed.
     """
 
     rule: Rule
@@ -39,10 +38,9 @@ class ProgramRule:
 
 
 def expand_rules(recipe: Recipe) -> tuple[ProgramRule, ...]:
-    """Return every rule of a recipe in order: of `eligible`, duplicates, `items` and `keep`; presets are expanded.
+    """Return every rule of a recipe in order: `eligible`, duplicates, `items`, `keep`, with presets expanded.
 
-    Raises:
-        RecipeError: An unknown preset or reason, or a reason that two rules of a list share; one line each.
+    RecipeError, one line each, for unknown presets and reasons, and a reason that two rules of a list share.
     """
     problems = Problems()
     expanded = (
@@ -174,11 +172,8 @@ def _renamed_layer(preset: Preset, entry: PresetRules, path: str, problems: Prob
 
 
 def with_layer(condition: str, old: str, new: str) -> str:
-    """Return the condition with one layer's columns replaced by those of another layer.
-
-    Raises:
-        RecipeError: The condition writes the columns in a way that text replacement cannot handle, such as quoted.
-    """
+    """Return a condition that reads another layer; RecipeError if its columns cannot be replaced as text, such as
+    quoted ones."""
     replaced = re.sub(rf"(?<![\w.\"']){re.escape(old)}(?=\.)", new, condition)
     wanted = [
         f"{new}{name.removeprefix(old)}" if name.startswith(f"{old}.") else name for name in columns_read(condition)
@@ -199,7 +194,7 @@ def preset_notes(recipe: Recipe) -> list[str]:
 
 
 def language_remarks(recipe: Recipe) -> list[str]:
-    """Return a line for each preset whose rules were made for some languages and judge all."""
+    """Return a line for each preset whose rules were made for some languages but apply to all."""
     remarks = []
     for phase, entries in rule_lists(recipe):
         for number, entry in enumerate(entries):

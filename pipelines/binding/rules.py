@@ -8,18 +8,19 @@ from typing import Literal
 import pyarrow as pa
 
 from winnow.filters.duplicates.kind import find_kind, kinds_chosen_in
-from winnow.filters.operators import operator_names
+from winnow.filters.operators import TextOperator, operator_names
 from winnow.pipelines.binding.duplicates import DIGEST, asked_kinds, compares_digests, max_clusters
-from winnow.pipelines.binding.item_rules import blind_to_media, columns_of_media, media_lists
+from winnow.pipelines.binding.operators import measurements
 from winnow.pipelines.binding.preferences import Choice, bind_preferences
 from winnow.pipelines.binding.rule_presets import ProgramRule, expand_rules
 from winnow.pipelines.binding.threshold_tables import ThresholdTables
-from winnow.pipelines.reading.columns import MEDIA, Column
+from winnow.pipelines.reading.columns import MEDIA, Column, leaves
 from winnow.pipelines.reading.item_lists import DROPPED, KEPT
 from winnow.schemas.problems import Problem, Problems, recipe_error, shown, suggestion
 from winnow.schemas.recipe import LossAlarms, Recipe
 from winnow.schemas.rows.duplicates import VIRTUAL
 from winnow.schemas.rows.extraction import EXTRACTED
+from winnow.schemas.rows.samples import MEDIA as MEDIUM
 from winnow.schemas.rules.checking import ColumnInfo, Phase, check_rules
 from winnow.schemas.rules.conditions import ConditionError, columns_read, is_text
 from winnow.schemas.rules.thresholds import PREFIX, ThresholdTable
@@ -52,8 +53,8 @@ class RuleProgram:
     @property
     def duplicate_columns(self) -> tuple[str, ...]:
         """The columns that rules read and no layer has: whether a row's cluster is represented by another row."""
-        of_items = _names_read(one for one in self.rules if one.phase == "items") - set(self.duplicate_lists)
-        read = of_items | _names_read(one for one in self.rules if one.phase != "items")
+        of_items = _names_read(rule for rule in self.rules if rule.phase == "items") - set(self.duplicate_lists)
+        read = of_items | _names_read(rule for rule in self.rules if rule.phase != "items")
         return tuple(name for name in (self.choice.names if self.choice else ()) if name in read)
 
     @property
@@ -64,17 +65,17 @@ class RuleProgram:
     @property
     def judges_items(self) -> bool:
         """Whether there are rules of `items`."""
-        return any(one.phase == "items" for one in self.rules)
+        return any(rule.phase == "items" for rule in self.rules)
 
     @property
     def eligible(self) -> int:
         """The number of rules that decide on eligibility; they come first."""
-        return sum(one.phase == "eligible" for one in self.rules)
+        return sum(rule.phase == "eligible" for rule in self.rules)
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """The reason of each rule."""
-        return tuple(one.rule.reason for one in self.rules)
+        return tuple(rule.rule.reason for rule in self.rules)
 
     @property
     def all_reasons(self) -> tuple[str, ...]:
@@ -93,7 +94,7 @@ class RuleProgram:
         It has the rules of `eligible`, and those of `items` that need no duplicates or scores.
         """
         columns = {column.name: column for column in self.columns}
-        early = tuple(one for one in self.rules if one.phase == "items" and not one.late)
+        early = tuple(rule for rule in self.rules if rule.phase == "items" and not rule.late)
         first = _program((*self.rules[: self.eligible], *early), columns, self.tables)
         return replace(
             first,
@@ -105,15 +106,11 @@ class RuleProgram:
 
 
 def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RuleProgram:
-    """Return the recipe's rules, checked.
+    """Return the recipe's rules, checked against `columns`, in which layers of duplicates and scores have the phase
+    `keep`.
 
-    Args:
-        recipe: The recipe.
-        columns: Every column that a rule may name. Layers of duplicates and scores have the phase `keep`.
-
-    Raises:
-        RecipeError: Unknown presets, tables and columns, conditions that do not fit their columns' types, columns that
-            are computed later than the rule, and missing `when_null`; one line each.
+    RecipeError, one line each, for unknown presets, tables and columns, conditions that do not fit their columns'
+    types, columns that are computed after the rule, and a missing `when_null`.
     """
     rules = expand_rules(recipe)
     tables = ThresholdTables(recipe)
@@ -128,8 +125,8 @@ def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RulePr
         known |= dict.fromkeys((KEPT, DROPPED), ColumnInfo(nullable=False, type=pa.int64(), phase="keep"))
     problems = _add_table_columns(rules, tables, known)
     problems += _unknown_expected(recipe, rules)
-    unmeasured = [_unmeasured(one, known, recipe, tables) for one in rules]
-    problems += dict.fromkeys(chain.from_iterable(unmeasured))  # what a whole preset lacks is said once
+    unmeasured = [_unmeasured(rule, known, recipe, tables) for rule in rules]
+    problems += dict.fromkeys(chain.from_iterable(unmeasured))  # a measure that a whole preset lacks is reported once
     named = [one for one, found in zip(rules, unmeasured, strict=True) if not found]
     columns_of_items = columns_of_media(known, of_media)
     for phase in PHASES:
@@ -141,11 +138,11 @@ def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RulePr
     if problems:
         raise recipe_error(problems)
     late = {name for name, info in columns_of_items.items() if info.phase == "keep"}
-    rules = tuple(replace(one, late=not late.isdisjoint(columns_read(one.rule.drop))) for one in rules)
+    rules = tuple(replace(rule, late=not late.isdisjoint(columns_read(rule.rule.drop))) for rule in rules)
     wanted = _table_columns_read(rules)
     program = _program(rules, by_name, [tables.table(name, wanted[name]) for name in tables.names if name in wanted])
     if choice is not None:
-        read = _names_read(one for one in rules if one.phase == "items")
+        read = _names_read(rule for rule in rules if rule.phase == "items")
         by_item = tuple(
             kind for kind in choice.of_items if find_kind(kind).unit.of_media and f"{VIRTUAL}.{kind}" in read
         )
@@ -156,13 +153,13 @@ def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RulePr
         size=_size(by_name, known),
         choice=choice,
         loss_alarms=recipe.loss_alarms,
-        item_lists=frozenset(of_media) & _names_read(one for one in rules if one.phase == "items"),
+        item_lists=frozenset(of_media) & _names_read(rule for rule in rules if rule.phase == "items"),
         no_items_left=recipe.no_items_left,
     )
 
 
 def _names_read(rules: Iterable[ProgramRule]) -> frozenset[str]:
-    return frozenset(name for one in rules for name in columns_read(one.rule.drop))
+    return frozenset(name for rule in rules for name in columns_read(rule.rule.drop))
 
 
 def _bind_choice(recipe: Recipe, known: Mapping[str, ColumnInfo], columns: Mapping[str, Column]) -> Choice | None:
@@ -189,8 +186,8 @@ def _bind_choice(recipe: Recipe, known: Mapping[str, ColumnInfo], columns: Mappi
 def _program(
     rules: tuple[ProgramRule, ...], columns: Mapping[str, Column], tables: Iterable[ThresholdTable]
 ) -> RuleProgram:
-    names = dict.fromkeys(name for one in rules for name in columns_read(one.rule.drop))
-    if any(one.phase == "items" for one in rules):
+    names = dict.fromkeys(name for rule in rules for name in columns_read(rule.rule.drop))
+    if any(rule.phase == "items" for rule in rules):
         names[MEDIA.name] = None
     read = []
     for table in tables:
@@ -217,8 +214,8 @@ def _size(columns: Mapping[str, Column], known: Mapping[str, ColumnInfo]) -> Col
 def _table_columns_read(rules: Iterable[ProgramRule]) -> dict[str, list[str]]:
     """Return the columns of each threshold table that rules read."""
     found: dict[str, list[str]] = {}
-    for one in rules:
-        for name in _columns(one):
+    for rule in rules:
+        for name in _columns(rule):
             prefix, _, rest = name.partition(".")
             table, _, column = rest.partition(".")
             if prefix == PREFIX and column not in found.setdefault(table, []):
@@ -238,7 +235,9 @@ def _add_table_columns(
         info = known.get(key)
         if info is None or not is_text(info.type):
             what = "which no layer of this recipe has" if info is None else f"which is {info.type}, not text"
-            place = next(one.rule.place for one in rules if any(f"{PREFIX}.{name}." in read for read in _columns(one)))
+            place = next(
+                rule.rule.place for rule in rules if any(f"{PREFIX}.{name}." in read for read in _columns(rule))
+            )
             problems.append(Problem(place, f"thresholds.{name}", f"rows are looked up by {key}, {what}"))
         phase = "eligible" if info is None else info.phase
         for column in tables.columns(name):
@@ -247,22 +246,26 @@ def _add_table_columns(
 
 
 def _unmeasured(
-    one: ProgramRule, known: Mapping[str, ColumnInfo], recipe: Recipe, tables: ThresholdTables
+    program_rule: ProgramRule, known: Mapping[str, ColumnInfo], recipe: Recipe, tables: ThresholdTables
 ) -> list[Problem]:
     """Return problems with operators that the recipe does not run, and with tables that do not exist."""
     layers = {entry.layer for entry in recipe.annotate}
     complaints = []
-    for name in dict.fromkeys(".".join(name.split(".")[:2]) for name in _columns(one) if name not in known):
+    for name in dict.fromkeys(".".join(name.split(".")[:2]) for name in _columns(program_rule) if name not in known):
         prefix, _, table = name.partition(".")
         if prefix == PREFIX and table not in tables.names:
             complaints.append(f"no threshold table {shown(table)}{suggestion(table, tables.names)}")
         elif name in operator_names() and name not in layers:
-            entry = f"{name}: {{preset: {one.preset}}}" if one.preset else name
+            entry = f"{name}: {{preset: {program_rule.preset}}}" if program_rule.preset else name
             complaints.append(f"{name} is not measured; add `{entry}` to 'annotate'")
-        elif one.preset and name not in layers and not any(f"{column}.".startswith(f"{name}.") for column in known):
+        elif (
+            program_rule.preset
+            and name not in layers
+            and not any(f"{column}.".startswith(f"{name}.") for column in known)
+        ):
             complaints.append(f"no layer is called {shown(name)}{suggestion(name, layers)}; it is the preset's 'layer'")
-    where = one.path.partition(".rules.")[0] if one.preset else one.path
-    return [Problem(one.rule.place, where, complaint) for complaint in complaints]
+    where = program_rule.path.partition(".rules.")[0] if program_rule.preset else program_rule.path
+    return [Problem(program_rule.rule.place, where, complaint) for complaint in complaints]
 
 
 def _unknown_expected(recipe: Recipe, rules: Sequence[ProgramRule]) -> list[Problem]:
@@ -279,8 +282,52 @@ def _unknown_expected(recipe: Recipe, rules: Sequence[ProgramRule]) -> list[Prob
     ]
 
 
-def _columns(one: ProgramRule) -> tuple[str, ...]:
+def _columns(program_rule: ProgramRule) -> tuple[str, ...]:
     try:
-        return columns_read(one.rule.drop)
+        return columns_read(program_rule.rule.drop)
     except ConditionError:
         return ()  # reported where the rule is checked
+
+
+def media_lists(recipe: Recipe, known: Mapping[str, ColumnInfo]) -> frozenset[str]:
+    """Return the columns that are lists aligned with the media of their rows, those about duplicates among them."""
+    if not recipe.items:
+        return frozenset()
+    looking = [
+        measurement for measurement in measurements(recipe) if not isinstance(measurement.operator, TextOperator)
+    ]
+    of_media = [asked.kind for asked in asked_kinds(recipe) if asked.kind.unit.of_media]
+    layers = {*(one.entry.layer for one in looking), *(kind.layer for kind in of_media)}
+    lists = {
+        name
+        for name, info in known.items()
+        if ".".join(name.split(".")[:2]) in layers and info.type is not None and pa.types.is_list(info.type)
+    }
+    return frozenset(lists | {f"{VIRTUAL}.{kind.name}" for kind in of_media})
+
+
+def columns_of_media(known: Mapping[str, ColumnInfo], lists: frozenset[str]) -> dict[str, ColumnInfo]:
+    """Return the columns that a condition on one medium may name; `lists` are those with a value for each medium."""
+    found = {name: info for name, info in known.items() if name != MEDIA.name and not name.startswith("items.")}
+    for name in lists & found.keys():
+        kind = found[name].type
+        if kind is not None and pa.types.is_list(kind):
+            found[name] = replace(found[name], type=kind.value_type, nullable=True)
+    return found | {f"{MEDIA.name}.{name}": info for name, info in leaves(MEDIUM)}
+
+
+def blind_to_media(
+    rules: Sequence[ProgramRule], lists: frozenset[str], known: Mapping[str, ColumnInfo]
+) -> list[Problem]:
+    """Return a problem for each rule of `items` that is equal for all media of a row."""
+    complaint = "reads nothing of a medium, so it treats all media of a row the same; write it under 'keep'"
+    return [Problem(rule.rule.place, rule.path, complaint) for rule in rules if _is_blind(rule, lists, known)]
+
+
+def _is_blind(program_rule: ProgramRule, lists: frozenset[str], known: Mapping[str, ColumnInfo]) -> bool:
+    try:
+        read = columns_read(program_rule.rule.drop)
+    except ConditionError:
+        return False  # reported where the rule is checked
+    of_media = any(name in lists or name.startswith(f"{MEDIA.name}.") for name in read)
+    return bool(read) and not of_media and all(name in known for name in read)

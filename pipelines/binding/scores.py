@@ -147,11 +147,7 @@ def layers_of(columns: tuple[Column, ...]) -> tuple[str, ...]:
 
 
 def bind_scores(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> tuple[BoundScore, ...]:
-    """Return the recipe's scores, bound to these columns.
-
-    Raises:
-        RecipeError: A score is faulty, or a file that it needs is missing.
-    """
+    """Return the recipe's scores, bound to these columns; RecipeError if one is faulty or lacks a file."""
     known = {column.name: info for column, info in columns.items()}
     return tuple(_bind_score(recipe, entry, known) for entry in recipe.score)
 
@@ -285,11 +281,8 @@ _LOADED: set[str] = (
 
 
 def check_scores(scores: tuple[BoundScore, ...]) -> None:
-    """Load every task once, to find a missing package, a bad file or column before hours of work.
-
-    Raises:
-        RecipeError: Tasks fail to load, with one line each.
-    """
+    """Load every task once, to find a missing package, file or column early; RecipeError with a line for each
+    failure."""
     problems = []
     for bound in scores:
         parameters: dict[str, Json] = {"parameters": list(bound.entry.parameters), "given": str(bound.input_schema)}
@@ -317,7 +310,7 @@ def check_scores(scores: tuple[BoundScore, ...]) -> None:
 
 
 def _no_rows(schema: pa.Schema, side: int) -> pa.RecordBatch:
-    """What a task gets of no rows."""
+    """What a task gets for zero rows."""
     if (place := schema.get_field_index(IMAGE)) >= 0:
         schema = schema.set(place, pa.field(IMAGE, picture_type(side)))
     return pa.RecordBatch.from_pylist([], schema=schema)

@@ -60,9 +60,7 @@ class BoundSources:
 def bind_sources(recipe: Recipe) -> BoundSources:
     """Return the recipe's sources and extractors.
 
-    Raises:
-        RecipeError: An extractor, its settings or its condition is faulty.
-        SourceError: A source's folder is missing.
+    RecipeError for a faulty extractor, setting or condition; SourceError if a source's folder is missing.
     """
     if problems := [problem for source in recipe.sources for problem in _of_format(source)]:
         raise recipe_error(problems)
@@ -130,7 +128,7 @@ def bind_known_harm(recipe: Recipe) -> KnownHarm | None:
 
 
 def bind_media(recipe: Recipe, source: SourceConfig) -> IngestSource:
-    """Where the media of a source's rows are: of clips, the source of the whole videos."""
+    """Where the media of a source's rows are; for clips, the source of the whole videos."""
     if source.clips is None:
         return bind_source(recipe, source)
     films = film_recipe(recipe, source)
@@ -146,7 +144,7 @@ def media_root(recipe: Recipe, source: SourceConfig) -> str:
 
 
 def film_recipe(recipe: Recipe, source: SourceConfig) -> Recipe:
-    """The recipe of the store whose videos a source of clips cuts."""
+    """The recipe of the store whose videos a source of clips refers to."""
     try:
         return load_recipe(recipe.located(source.root))
     except RecipeError as error:
@@ -177,7 +175,7 @@ def _bind_clips(recipe: Recipe, source: SourceConfig) -> IngestSource:
 
 
 def _of_format(source: SourceConfig) -> Iterator[Problem]:
-    """What a source says that is not for its format, or that there is no such format."""
+    """Settings of a source that its format does not accept, or an unknown format."""
     where = f"sources.{source.name}"
     try:
         if why := refused_settings(source):
@@ -189,9 +187,7 @@ def _of_format(source: SourceConfig) -> Iterator[Problem]:
 def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
     """Bind one source.
 
-    Raises:
-        RecipeError: What it says is not for its format.
-        SourceError: Its root is missing or is a file.
+    RecipeError for settings that do not fit its format; SourceError if its root is missing or is a file.
     """
     if problems := list(_of_format(source)):
         raise recipe_error(problems)

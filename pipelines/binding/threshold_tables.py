@@ -38,11 +38,7 @@ class TableFile:
     rows: Mapping[str, FileRow]
 
     def values(self, column: str) -> tuple[float | None, ...]:
-        """Return a column as numbers.
-
-        Raises:
-            RecipeError: A cell is not a number; the message names the file's line.
-        """
+        """Return a column as numbers; RecipeError names the line of a cell that is not a number."""
         return tuple(self._number(row, column) for row in self.rows.values())
 
     def _number(self, row: FileRow, column: str) -> float | None:
@@ -157,10 +153,7 @@ class ThresholdTables:
 def read_table_file(address: str, name: str, by: str | None) -> TableFile:
     """Read a CSV file with a header, or a JSONL file of objects.
 
-    Args:
-        address: The file's address.
-        name: The file's name in the recipe, for messages.
-        by: The column that holds the keys; None for the first.
+    `name` is the file's name in the recipe, for messages; `by` is the column of keys, by default the first.
     """
     folder, _, file = address.rpartition("/")
     objects = open_location(folder or ("/" if address.startswith("/") else "."))

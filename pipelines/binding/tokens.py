@@ -52,7 +52,7 @@ class BoundTokens:
 
 @dataclass(frozen=True)
 class TokensLayer:
-    """The layer and its settings for the driver; they include a digest of each key, as other keys make other texts."""
+    """The layer and its settings for the driver. They include a digest of each key, as other keys give other texts."""
 
     bound: BoundTokens
     columns: tuple[Column, ...]
@@ -76,13 +76,7 @@ class TokensLayer:
 def bind_tokens(recipe: Recipe, columns: Iterable[Column], edits: tuple[BoundEdit, ...]) -> TokensLayer:
     """Return the layer of token counts that a recipe's mixture reads.
 
-    Args:
-        recipe: The recipe, which must have a mixture.
-        columns: Every column of its store.
-        edits: Its edits.
-
-    Raises:
-        RecipeError: The tokenizer's file is faulty, or the key of an edit is missing.
+    RecipeError if the tokenizer's file is faulty, or an edit's key is missing.
     """
     assert recipe.mix is not None
     layers = {column.layer for column in columns}

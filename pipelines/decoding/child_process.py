@@ -1,7 +1,7 @@
-"""A process of one's own that native libraries may kill, and the socket to it; started when it is first asked.
+"""A separate process for native libraries that may crash, and the socket to it; started on first use.
 
-It is a module that is given the number of its socket, and sends `READY` when it can begin. Only its death by its own
-hand says something of what it was doing (a fault, an abort, no memory, too much CPU time).
+It runs a module that gets the number of its socket, and sends `READY` when it can begin. A death counts against the
+input only if the process caused it itself: a fault, an abort, no memory, too much CPU time.
 """
 
 import atexit
@@ -19,7 +19,7 @@ from winnow.pipelines.processes.identity import THREAD_LIMITS
 from winnow.schemas.environment.modules import module_path, python_module
 from winnow.schemas.errors import StageError
 
-__all__ = ["READY", "STRIKES", "ChildProcess", "DiedError", "Lent", "Spares"]
+__all__ = ["READY", "STRIKES", "ChildProcess", "DiedError", "IdleProcesses", "OwnedProcess"]
 
 READY: Final = b"."
 STRIKES: Final = 3
@@ -35,7 +35,7 @@ _HEAP_BYTES: Final = 32 << 20  # the most that glibc takes from its heap
 
 
 class DiedError(Exception):
-    """The process has ended by its own hand."""
+    """The process has died by itself."""
 
     def __init__(self, status: int) -> None:
         super().__init__(_named(status))
@@ -45,11 +45,8 @@ class DiedError(Exception):
 class ChildProcess:
     """A process and the socket to it.
 
-    Args:
-        module: What it runs.
-        words: Arguments behind the number of its socket.
-        files: Descriptors that it is given.
-        does: What it does, for errors: `decodes pictures`.
+    `module` is what it runs, `words` are arguments after the socket's number, `files` are inherited descriptors. `does`
+    describes it in errors: `decodes pictures`.
     """
 
     def __init__(self, module: str, words: Sequence[str], files: Sequence[int], does: str) -> None:
@@ -59,17 +56,12 @@ class ChildProcess:
         self._channel: socket.socket | None = None
 
     @property
-    def is_mine(self) -> bool:
-        """Whether this process started it: a fork has the same socket."""
+    def belongs_here(self) -> bool:
+        """Whether this process started it: a fork inherits the socket."""
         return self._owner == os.getpid()
 
     def send(self, *messages: bytes | memoryview) -> None:
-        """Sends bytes.
-
-        Raises:
-            DiedError: The process has died.
-            StageError: It cannot be started, or was stopped.
-        """
+        """Sends bytes. DiedError if the process has died; StageError if it cannot be started, or was stopped."""
         if self._channel is None:
             self._start()
         assert self._channel is not None
@@ -82,7 +74,7 @@ class ChildProcess:
             raise self._died() from None
 
     def receive(self, count: int) -> memoryview:
-        """Waits for so many bytes; raises as `send` does."""
+        """Waits for this many bytes; raises as `send` does."""
         assert self._channel is not None
         found = memoryview(bytearray(count))
         held = 0
@@ -140,18 +132,18 @@ class ChildProcess:
                 self.receive(len(READY))
             except DiedError as error:
                 errors.seek(0)
-                said = (errors.read().decode("utf-8", "replace").strip().splitlines() or [""])[-1]
+                last_line = (errors.read().decode("utf-8", "replace").strip().splitlines() or [""])[-1]
                 raise StageError(
-                    f"the process that {self._does} could not be started ({error.how}): {said[:300]}"
+                    f"the process that {self._does} could not be started ({error.how}): {last_line[:300]}"
                 ) from None
 
 
-class Lent(Protocol):
-    """What holds a process, and is used by one at a time."""
+class OwnedProcess(Protocol):
+    """Owns a child process that one caller uses at a time."""
 
     @property
-    def is_mine(self) -> bool:
-        """Whether this process made it, and not the one that it is a fork of."""
+    def belongs_here(self) -> bool:
+        """Whether this process made it: a fork must not use it."""
         ...
 
     def close(self) -> None:
@@ -159,13 +151,13 @@ class Lent(Protocol):
         ...
 
 
-_One = TypeVar("_One", bound=Lent)
+_One = TypeVar("_One", bound=OwnedProcess)
 
 
-class Spares(Generic[_One]):
-    """Processes that nobody uses, for whoever asks next: starting one takes as long as decoding a hundred pictures.
+class IdleProcesses(Generic[_One]):
+    """Idle processes for the next caller: starting one takes as long as decoding a hundred pictures.
 
-    A fork has none of them, and they end with this process.
+    A fork inherits none of them, and they end with this process.
     """
 
     def __init__(self) -> None:
@@ -174,20 +166,20 @@ class Spares(Generic[_One]):
         atexit.register(self._close)
 
     def take(self, fits: Callable[[_One], bool]) -> _One | None:
-        """One that fits, which nobody else gets until it is given back."""
+        """An idle process that fits, which belongs to the caller until it is given back."""
         for _ in range(len(self._kept)):
             try:
                 found = self._kept.pop()
             except IndexError:  # another thread took it
                 break
-            if found.is_mine and fits(found):
+            if found.belongs_here and fits(found):
                 return found
             self._kept.appendleft(found)
         return None
 
     def give_back(self, one: _One) -> None:
-        """Keeps one, and ends those that were not used for longest."""
-        if not one.is_mine:
+        """Takes one back, and ends those that were idle longest."""
+        if not one.belongs_here:
             return
         self._kept.append(one)
         while len(self._kept) > SPARES:
@@ -199,7 +191,8 @@ class Spares(Generic[_One]):
 
 
 def _environment() -> dict[str, str]:
-    """This process's, but one thread a library, modules from where this one has them, and a heap that keeps pages."""
+    """This process's environment, but with one thread per library, this process's module path, and a heap that keeps
+    pages."""
     return {
         **os.environ,
         **dict.fromkeys(THREAD_LIMITS, "1"),
@@ -211,7 +204,7 @@ def _environment() -> dict[str, str]:
 
 
 def _named(status: int) -> str:
-    """An exit status in words."""
+    """Describes an exit status."""
     if status < 0:
         with suppress(ValueError):
             return signal.Signals(-status).name

@@ -1,8 +1,8 @@
-"""The process that decodes pictures, so that a crash or a hang of a native library costs one picture, not the worker.
+"""The process that decodes pictures, so that a crash or hang of a native library costs one picture, not the worker.
 
-It takes batches of files from memory that it shares with the process that asks (`isolation.py`), and puts pixels and
-answers there; a socket only says when. It is held to an address space, and to some CPU time a picture, by the kernel,
-both of which kill it. It imports neither Beam nor numba, ends when its socket does, and writes nothing.
+Files, pixels and answers are in memory shared with the asking process (`isolation.py`); the socket only signals. The
+kernel limits the address space, and the CPU time of each picture, and kills the process beyond them. It imports neither
+Beam nor numba, ends when its socket closes, and writes no files.
 """
 
 import mmap
@@ -49,7 +49,8 @@ _NO_MEMORY: Final = 3  # exit status
 
 @dataclass(frozen=True)
 class DecodingPlan:
-    """What a picture may cost, and the shared memory: pixels that stay, others, files, and a slot for each file."""
+    """The limits of a picture, and the layout of the shared memory: reused pixels, other pixels, files, a slot for each
+    file."""
 
     held_bytes: int
     cpu_seconds: int  # for one picture
@@ -62,22 +63,22 @@ class DecodingPlan:
 
     @cached_property
     def files_at(self) -> int:
-        """Where files are put."""
+        """The offset of the files."""
         return self.held_bytes + 2 * self.picture_bytes
 
     @cached_property
     def slots_at(self) -> int:
-        """Where the number of answers is, and behind it a slot for each file."""
+        """The offset of the number of answers, which is followed by a slot for each file."""
         return -(-(self.files_at + self.limits.max_bytes) // mmap.PAGESIZE) * mmap.PAGESIZE
 
     @cached_property
     def size(self) -> int:
-        """All of it; pages are taken when they are first written."""
+        """The total size; pages are allocated when they are first written."""
         return self.slots_at + _COUNT.size + BATCH_FILES * _SLOT.size
 
     @property
     def address_space(self) -> int:
-        """What the process may have."""
+        """The address space of the process."""
         return self.size + SPARE_BYTES + BYTES_PER_PIXEL * self.limits.max_pixels + 4 * self.limits.max_bytes
 
     def words(self) -> list[str]:
@@ -100,19 +101,19 @@ class Request(NamedTuple):
     mime: str
 
     def put(self, memory: mmap.mmap, plan: DecodingPlan, number: int) -> None:
-        """Writes it to a slot."""
+        """Writes the request to a slot."""
         mime = self.mime.encode()[:200]
         _SLOT.pack_into(memory, _slot(plan, number), self.at, self.size, self.side or 0, 0, 0, mime)
 
     @classmethod
     def of(cls, memory: mmap.mmap, plan: DecodingPlan, number: int) -> "Request":
-        """The one in a slot."""
+        """Reads the request in a slot."""
         at, size, side, _, _, mime = _SLOT.unpack_from(memory, _slot(plan, number))
         return cls(at, size, side or None, mime.rstrip(b"\0").decode())
 
 
 class Answer(NamedTuple):
-    """What became of a file: the size of its pixels and of the whole picture, or why there are none."""
+    """The result for a file: the size of its pixels and of the whole picture, or why there are none."""
 
     rows: int = 0
     columns: int = 0
@@ -122,19 +123,19 @@ class Answer(NamedTuple):
     failed: str = ""  # what went wrong here
 
     def put(self, memory: mmap.mmap, plan: DecodingPlan, number: int) -> None:
-        """Writes it to a slot, and then that it is there."""
+        """Writes the answer to a slot, then marks it as present."""
         rows = _FAILED if self.failed else _REFUSED if self.refused else self.rows
-        said = (self.failed or self.refused).encode("utf-8", "replace")[:208]
-        _SLOT.pack_into(memory, _slot(plan, number), rows, self.columns, self.height, self.width, 0, said)
+        message = (self.failed or self.refused).encode("utf-8", "replace")[:208]
+        _SLOT.pack_into(memory, _slot(plan, number), rows, self.columns, self.height, self.width, 0, message)
         _COUNT.pack_into(memory, plan.slots_at, number + 1)
 
     @classmethod
     def of(cls, memory: mmap.mmap, plan: DecodingPlan, number: int) -> "Answer":
-        """The one in a slot."""
+        """Reads the answer in a slot."""
         rows, columns, height, width, _, raw = _SLOT.unpack_from(memory, _slot(plan, number))
         if rows < 0:
-            said = raw.rstrip(b"\0").decode("utf-8", "replace")
-            return cls(refused=said) if rows == _REFUSED else cls(failed=said)
+            message = raw.rstrip(b"\0").decode("utf-8", "replace")
+            return cls(refused=message) if rows == _REFUSED else cls(failed=message)
         return cls(rows, columns, height, width)
 
 
@@ -143,7 +144,7 @@ def _slot(plan: DecodingPlan, number: int) -> int:
 
 
 def main() -> NoReturn:
-    """Decodes until the socket ends."""
+    """Decodes until the socket closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the whole group; the driver decides
     channel = socket.socket(fileno=int(sys.argv[1]))
     plan = DecodingPlan.of_words(sys.argv[3:])
@@ -152,11 +153,11 @@ def main() -> NoReturn:
     require_decoders()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (plan.address_space, plan.address_space))
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libraries complain of files there; until here, errors are ours
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # no stderr from here on: libraries write warnings to it
     channel.sendall(READY)
     while batch := channel.recv(BATCH.size, socket.MSG_WAITALL):
         count, at = BATCH.unpack(batch)
-        signal.setitimer(signal.ITIMER_PROF, plan.cpu_seconds)  # no handler: it kills, also within a library
+        signal.setitimer(signal.ITIMER_PROF, plan.cpu_seconds)  # no handler: the signal kills, also inside a library
         requests = [Request.of(memory, plan, number) for number in range(count)]
         files = [_checked(shared, plan, request) if request.size <= _SMALL else None for request in requests]
         for number, (request, file) in enumerate(zip(requests, files, strict=True)):
@@ -164,7 +165,7 @@ def main() -> NoReturn:
             answer = _answer(shared, plan, request, file or _checked(shared, plan, request), at)
             answer.put(memory, plan, number)
             at += answer.rows * answer.columns * 3
-            if at > plan.held_bytes:  # it does not stay there, so the rest of the batch is asked for again
+            if at > plan.held_bytes:  # it is not kept there, so the rest of the batch is requested again
                 break
         channel.sendall(READY)
     os._exit(0)
@@ -183,7 +184,7 @@ def _answer(shared: Shared, plan: DecodingPlan, request: Request, file: CheckedF
     if isinstance(found, Answer):
         return found
     pixels = found.pixels
-    if not np.may_share_memory(pixels, room):  # it is where the decoder was to put it, or in memory of its own
+    if not np.may_share_memory(pixels, room):  # the decoder has put it in place, or in separate memory
         room[: pixels.nbytes].reshape(pixels.shape)[:] = pixels
     return Answer(pixels.shape[0], pixels.shape[1], found.height, found.width)
 
@@ -194,7 +195,7 @@ def _or_why_not(call: Callable[[], Made]) -> Made | Answer:
     except UndecodableError as error:
         return Answer(refused=f"{error.reason}\n{error.detail}")
     except MemoryError:
-        os._exit(_NO_MEMORY)  # whatever a library leaves behind then
+        os._exit(_NO_MEMORY)  # libraries may raise anything
     except Exception as error:  # noqa: BLE001  # a defect of ours, which the asking process raises
         return Answer(failed=f"{type(error).__name__}: {error}")
 

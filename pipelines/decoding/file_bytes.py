@@ -1,4 +1,4 @@
-"""Bytes of a medium that lies in an open file, read range by range: a video is never whole in memory."""
+"""A medium in an open file, read range by range: a video is never whole in memory."""
 
 from typing import BinaryIO, Final
 
@@ -21,13 +21,7 @@ def read_range(stream: BinaryIO, offset: int, length: int) -> bytes:
 
 
 class FileBytes:
-    """A range of an open file, read a window at a time: what is asked for are a few bytes at once, near each other.
-
-    Args:
-        stream: The file, which stays open.
-        size: The length of the range.
-        start: Where it begins.
-    """
+    """A range of an open file, read in windows, as requests are small and close to each other."""
 
     def __init__(self, stream: BinaryIO, size: int, start: int = 0) -> None:
         self._stream, self._start = stream, start
@@ -35,7 +29,7 @@ class FileBytes:
         self.size = size
 
     def at(self, offset: int, count: int) -> bytes:
-        """Some of them; fewer only at the end."""
+        """Some bytes; fewer only at the end."""
         begin = offset - self._held_at
         if begin < 0 or begin + count > len(self._held):
             window = min(max(count, _WINDOW), max(self.size - offset, 0))

@@ -1,7 +1,7 @@
-"""Decodes pictures in a process of their own (`decoding_process.py`), whose death costs one picture.
+"""Decodes pictures in a separate process (`decoding_process.py`), whose death costs one picture.
 
-A picture that kills this process three times is `crashed`. Only a death by the process's own hand counts (a fault, an
-abort, no memory, too much CPU time): one that was stopped from outside is started again without a word of the picture.
+A picture that kills three processes is `crashed`. Only deaths that the process caused itself count (a fault, an abort,
+no memory, too much CPU time); after any other death the process is restarted without blaming the picture.
 """
 
 import mmap
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from winnow.filters.image.decode.stills import TOO_LARGE, DecodeLimits, Still, UndecodableError
 from winnow.pipelines.decoding import decoding_process
-from winnow.pipelines.decoding.child_process import READY, STRIKES, ChildProcess, DiedError, Spares
+from winnow.pipelines.decoding.child_process import READY, STRIKES, ChildProcess, DiedError, IdleProcesses
 from winnow.pipelines.decoding.decoding_process import BATCH, BATCH_FILES, Answer, DecodingPlan, Request
 from winnow.schemas.errors import StageError
 
-__all__ = ["CRASHED", "HELD_BYTES", "Room", "decode_isolated"]
+__all__ = ["CRASHED", "HELD_BYTES", "PixelBuffer", "decode_isolated"]
 
 CRASHED: Final = "crashed"
 """The status of a picture that killed each process that was to decode it."""
@@ -34,20 +34,16 @@ _File: TypeAlias = tuple[bytes, str, int | None]
 _KEPT_FILE_BYTES: Final = 8 << 20
 
 
-class Room:
-    """Where pictures are decoded to, one behind the other, so that a batch of them needs no copy.
+class PixelBuffer:
+    """Memory into which pictures are decoded one after another, so that a batch needs no copy.
 
-    New pages cost as much as decoding, so the memory is used again, but not before the last array or Arrow buffer that
-    lies in it is gone: a picture keeps its pixels for as long as it is held.
+    New pages cost as much as decoding, so memory is reused, once the last array or Arrow buffer in it is gone.
 
-    Args:
-        limits: What a picture may cost.
-        held_bytes: The pixels that it holds, or one larger picture. What no longer fits gets memory of its own.
-        cpu_seconds: What decoding one picture may take before its process is killed.
+    `held_bytes` is the capacity; what does not fit gets separate memory. `cpu_seconds` limits decoding one picture.
     """
 
     def __init__(self, limits: DecodeLimits, held_bytes: int = HELD_BYTES, cpu_seconds: int = CPU_SECONDS) -> None:
-        self._decoder = _lent(DecodingPlan(held_bytes, cpu_seconds, limits))
+        self._decoder = _idle_process(DecodingPlan(held_bytes, cpu_seconds, limits))
         self._whole = np.frombuffer(self._decoder.memory, np.uint8)  # the base of all that lies in it
         self._used = 0
         weakref.finalize(self._whole, _give_back, self._decoder).atexit = False
@@ -55,12 +51,11 @@ class Room:
     def decode_all(
         self, files: Sequence[tuple[bytes, str]], sides: Sequence[int | None] | int | None = None
     ) -> Iterator[Still | UndecodableError]:
-        """Decodes files of some types, each as `winnow.filters.image.decode.stills.decode` does, or to why it cannot.
+        """Decodes files, each to a picture as `winnow.filters.image.decode.stills.decode` does, or to the reason why
+        not.
 
-        Of pictures that no longer fit, one is decoded when it is asked for. They have one side, or one each.
-
-        Raises:
-            StageError: The process that decodes cannot be started, or was stopped.
+        `sides` has one side for all, or one for each. Pictures that do not fit are decoded on request, one at a time.
+        StageError if the process cannot be started, or was stopped.
         """
         each = sides if isinstance(sides, Sequence) else [sides] * len(files)
         wanted = [(*file, side) for file, side in zip(files, each, strict=True)]
@@ -71,11 +66,10 @@ class Room:
             yield from [one if isinstance(one, UndecodableError) else self._placed(one) for one in some]
 
     def decode(self, content: bytes, mime: str, side: int | None = None) -> Still:
-        """Decodes one picture.
+        """Decodes one picture, as `winnow.filters.image.decode.stills.decode` does; UndecodableError may also be
+        `CRASHED`.
 
-        Raises:
-            UndecodableError: As `winnow.filters.image.decode.stills.decode`, or because it is `CRASHED`.
-            StageError: The process that decodes cannot be started, or was stopped.
+        StageError if the process cannot be started, or was stopped.
         """
         (found,) = self.decode_all([(content, mime)], side)
         if isinstance(found, UndecodableError):
@@ -90,18 +84,13 @@ class Room:
         return still
 
     def holds(self, still: Still) -> bool:
-        """Whether a picture lies in the room, so that keeping it takes no further memory."""
+        """Whether a picture is in the room, so that keeping it takes no further memory."""
         return still.pixels.base is self._whole
 
 
 def decode_isolated(content: bytes, mime: str, limits: DecodeLimits, side: int | None = None) -> Still:
-    """Decodes one picture, as `winnow.filters.image.decode.stills.decode` does, but with its own death as the worst.
-
-    Raises:
-        UndecodableError: For that function's reasons, or because it is `CRASHED`.
-        StageError: The process that decodes cannot be started, or was stopped.
-    """
-    return Room(limits).decode(content, mime, side)
+    """Decodes one picture in the process, without a room; raises as `PixelBuffer.decode` does."""
+    return PixelBuffer(limits).decode(content, mime, side)
 
 
 class _Decoder:
@@ -114,14 +103,14 @@ class _Decoder:
         self.memory = mmap.mmap(self._file, plan.size)
         words = [str(self._file), *plan.words()]
         self._process = ChildProcess(decoding_process.__name__, words, [self._file], "decodes pictures")
-        self._written = 0  # how far pixels have been written, beyond what is held
+        self._written = 0  # end of the pixels written, beyond what is held
         self._read = 0  # how far files have been
 
     def decode(self, files: Sequence[_File], room: NDArray[np.uint8]) -> list[Still | UndecodableError]:
-        """Decodes the first ones of some files, at least one, to the beginning of a room that lies in the memory."""
+        """Decodes the first of some files, at least one, to the beginning of a room in the shared memory."""
         limits = self.plan.limits
         size = len(files[0][0])
-        if size > limits.max_bytes:  # it has no place in the memory
+        if size > limits.max_bytes:  # it does not fit into the shared memory
             return [UndecodableError(TOO_LARGE, f"{size:,} bytes of at most {limits.max_bytes:,}")]
         strikes = 0
         while True:
@@ -131,7 +120,7 @@ class _Decoder:
                 self._ask(count, at)
             except DiedError as error:
                 answered = self._answers(room)
-                if answered:  # the next one is at fault, and is asked for first
+                if answered:  # the next file caused it, and is requested first
                     return answered
                 strikes += 1
                 if strikes == STRIKES:
@@ -173,7 +162,7 @@ class _Decoder:
         return found
 
     def release(self) -> None:
-        """Gives back the pages of large pictures and files: others are soon written again."""
+        """Frees the pages of large pictures and files; others are soon written again."""
         for start, end in ((self.plan.held_bytes, self._written), (self.plan.files_at + _KEPT_FILE_BYTES, self._read)):
             first = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
             if end > first:
@@ -181,30 +170,30 @@ class _Decoder:
         self._written = self._read = 0
 
     def close(self) -> None:
-        """Ends the process. The memory goes with the last array that lies in it."""
-        if self.is_mine:
+        """Ends the process. The memory is freed with the last array in it."""
+        if self.belongs_here:
             self._process.stop()
             os.close(self._file)
 
     @property
-    def is_mine(self) -> bool:
-        """Whether this process made it: a fork writes to the same pages."""
-        return self._process.is_mine
+    def belongs_here(self) -> bool:
+        """Whether this process made it: a fork would write to the same pages."""
+        return self._process.belongs_here
 
     def _ask(self, count: int, at: int) -> None:
         self._process.send(BATCH.pack(count, at))
         self._process.receive(len(READY))
 
 
-_spares: Spares[_Decoder] = Spares()
+_spares: IdleProcesses[_Decoder] = IdleProcesses()
 
 
-def _lent(plan: DecodingPlan) -> _Decoder:
-    """A decoder that nobody uses, and whose memory nothing refers to."""
+def _idle_process(plan: DecodingPlan) -> _Decoder:
+    """An idle decoder whose memory is not referenced."""
     return _spares.take(lambda one: one.plan == plan) or _Decoder(plan)
 
 
 def _give_back(decoder: _Decoder) -> None:
-    if decoder.is_mine:
+    if decoder.belongs_here:
         decoder.release()
         _spares.give_back(decoder)

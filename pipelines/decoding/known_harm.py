@@ -1,7 +1,7 @@
-"""Compares media with the lists of known harm of a recipe, while their bytes are in hand.
+"""Compares media with a recipe's lists of known harm while their bytes are at hand.
 
-A medium that matches is decoded for its own hash at most, if a list has hashes of PDQ; never again. A picture that
-cannot be decoded, or that is too flat for its hash to say anything, is compared by its digests alone.
+A match is never decoded again; decoding happens only for its hash, if a list has PDQ hashes. A picture that cannot be
+decoded, or is too flat for PDQ, is compared by its digests alone.
 """
 
 import hashlib
@@ -40,15 +40,11 @@ class HarmListFile:
 
     @property
     def identity(self) -> str:
-        """Covers whatever changes what matches; not the list's name or place."""
+        """A hash of everything that decides what matches; not of the list's name or place."""
         return fingerprint_of(asdict(self) | {"name": "", "file": ""})
 
     def read(self) -> HarmList:
-        """Its hashes.
-
-        Raises:
-            RecipeError: The file cannot be read, or is no list.
-        """
+        """Its hashes; RecipeError if the file cannot be read, or is no list."""
         try:
             with Path(self.file).open(encoding="utf-8", errors="replace") as text:
                 return read_hashes(self.name, _lines(text, self.file), self.file, self.kind)
@@ -58,7 +54,7 @@ class HarmListFile:
 
 @dataclass(frozen=True)
 class KnownHarm:
-    """The lists of a recipe, and what a picture may cost that is hashed for them. Picklable."""
+    """The lists of a recipe, and the decoding limits for hashing. Picklable."""
 
     lists: tuple[HarmListFile, ...]
     limits: DecodeLimits
@@ -71,10 +67,8 @@ class KnownHarm:
     def match(self, mime: str, sha256: str | None, content: Callable[[], Bytes | None]) -> HarmMatch | None:
         """The first list that names a medium.
 
-        Args:
-            mime: Its sniffed type.
-            sha256: In hexadecimal digits, if it is known.
-            content: Gives its bytes, if they can be had; a large medium's are read piece by piece.
+        `sha256` is in hexadecimal digits, if it is known. `content` gives the bytes, if they are available; large media
+        are read in pieces.
         """
         matcher = _matcher(self.lists)
         if sha256 is not None and (found := matcher.by_digest("sha256", bytes.fromhex(sha256))) is not None:

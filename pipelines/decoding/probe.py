@@ -1,4 +1,4 @@
-"""Measures media while ingest has their bytes in hand: hash, length, an image's header, a video's packets."""
+"""Measures media while ingest holds their bytes: hash, length, an image's header, a video's packets."""
 
 import hashlib
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _COPY_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What is known of a medium; all of it is unknown for one whose bytes were not read."""
+    """Facts about a medium; all unknown if its bytes were not read."""
 
     bytes: int | None = None
     sha256: str | None = None
@@ -29,13 +29,8 @@ class Probe:
 
 
 def probe_bytes(content: bytes, mime: str, videos: VideoLimits | None = None) -> Probe:
-    """Measures a medium that is in memory.
-
-    Args:
-        content: All its bytes.
-        mime: Their sniffed type.
-        videos: What a video may cost; None: videos are hashed only.
-    """
+    """Measures a medium in memory; `mime` is the sniffed type. `videos`: the limits of a video; None: only hash
+    videos."""
     return _probe(InMemoryBytes(content), hashlib.sha256(content).hexdigest(), mime, videos)
 
 
@@ -72,7 +67,7 @@ def _probe(content: Bytes, sha256: str, mime: str, videos: VideoLimits | None) -
 
 
 def _probe_video(content: Bytes, sha256: str, mime: str, limits: VideoLimits | None) -> Probe:
-    """What is counted in a video; nothing of one that cannot be watched: layers say why."""
+    """The facts counted in a video; none if it cannot be watched: layers say why."""
     if limits is None:
         return Probe(content.size, sha256)
     try:

@@ -21,7 +21,7 @@ from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
 from winnow.pipelines.running.row_arrays import ids_column, run_starts, single_array, uint64_column
 from winnow.pipelines.running.scratch_parts import put_part, read_part
-from winnow.pipelines.store.together import each
+from winnow.pipelines.store.concurrency import map_objects
 from winnow.schemas.rows.duplicates import Kind
 
 __all__ = ["CutChains", "count_cut", "cut_chains", "send_chains"]
@@ -103,7 +103,7 @@ def count_cut(search: Search, kind: Kind) -> CutChains:
     """Return the sums over all partitions."""
     objects = search.store.objects
     paths = [info.path for info in objects.list(f"{search.scratch}/{kind}/chains/")]
-    return sum((CutChains(**orjson.loads(part)) for part in each(objects, objects.read, paths)), CutChains())
+    return sum((CutChains(**orjson.loads(part)) for part in map_objects(objects, objects.read, paths)), CutChains())
 
 
 def _clusters(members: pa.Table, found: Stars) -> pa.RecordBatch:

@@ -35,7 +35,7 @@ from winnow.pipelines.running.row_arrays import (
     uint64_column,
 )
 from winnow.pipelines.running.scratch_parts import find_part, put_part, read_part, read_parts
-from winnow.pipelines.store.together import each
+from winnow.pipelines.store.concurrency import map_objects
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind
 from winnow.schemas.uint128 import Words, values_of
 
@@ -168,7 +168,7 @@ class StarRound:
     def finished(self) -> bool:
         """Whether the round began with stars around their smallest nodes, and so changed nothing."""
         objects = self.search.store.objects
-        notes = each(objects, objects.read, [info.path for info in objects.list(self._notes)])
+        notes = map_objects(objects, objects.read, [info.path for info in objects.list(self._notes)])
         return not any(map(orjson.loads, notes))
 
     def clear_previous(self) -> None:

@@ -145,7 +145,7 @@ class SearchGraph:
         empty = start | step_of("Empty.matches", kind) >> sending(_empty_blocks, search, "matches", MATCHES)
         forests = steps.exchange(step_of("Matches", kind), (*edges, empty), partial(_send_forest_size, search, kind))
         name = step_of("Forests", kind)
-        join = partial(steps.with_beat, name, partial(join_forests, search, kind, self.max_edges))
+        join = partial(steps.consume_and_report, name, partial(join_forests, search, kind, self.max_edges))
         # One number per shard group: not worth files.
         stars: Blocks = forests | name >> Exchange(join, transport=Engine(), emits=AddressedBlock)
         _build_outcomes(search, kind, stars)

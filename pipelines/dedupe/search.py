@@ -17,9 +17,9 @@ from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.row_arrays import SHARD_BITS
 from winnow.pipelines.running.shard_list import MAX_SHARD_GROUPS, ListedShard, ShardList, put_shard_list
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.concurrency import map_objects
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.together import each
 from winnow.schemas.errors import StageError
 from winnow.schemas.rows.duplicates import Kind
 
@@ -82,7 +82,7 @@ class Search:
         """The sums of all that the steps of a kind have counted."""
         objects, found = self.store.objects, Counter[str]()
         paths = [info.path for info in objects.list(f"{self.scratch}/{kind}/counts/")]
-        for part in each(objects, objects.read, paths):
+        for part in map_objects(objects, objects.read, paths):
             found.update(orjson.loads(part))
         return found
 

@@ -6,7 +6,7 @@ import apache_beam as beam
 
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.dedupe.task import GlobalKey, WriteTask, write_duplicates
-from winnow.pipelines.running.worker import settle
+from winnow.pipelines.running.worker import prepare_worker
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.layers import commit_layers
 from winnow.schemas.rows.duplicates import Kind, layer_of_kind
@@ -21,7 +21,7 @@ class WriteDuplicates(beam.DoFn):
 
     def setup(self) -> None:
         """Prepare the process."""
-        settle()
+        prepare_worker()
 
     def process(self, element: bytes) -> Iterator[str]:
         """Write and commit the layers."""

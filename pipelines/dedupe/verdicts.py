@@ -24,8 +24,8 @@ from winnow.filters.text.minhash import OPERATOR
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.blocks import decode_batch, encode_batch
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.concurrency import delete_objects
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.together import delete_all
 from winnow.schemas.identity import content_name, fingerprint_of
 from winnow.schemas.rows.duplicates import Kind
 
@@ -170,7 +170,7 @@ def delete_superseded(search: Search) -> None:
             fresh = info.path not in read[shard]
             best[prefix, shard] = max(best.get((prefix, shard), (False, 0, "")), (fresh, info.size, info.path))
     kept = {path for _, _, path in best.values()}
-    delete_all(objects, [path for path in every if path not in kept])
+    delete_objects(objects, [path for path in every if path not in kept])
 
 
 def _read(objects: ObjectStore, path: str) -> Verdicts:

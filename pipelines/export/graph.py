@@ -7,7 +7,14 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from winnow.pipelines.export.places.destination import disk_errors
-from winnow.pipelines.export.planning.shipment import Destination, Details, Places, Shipment, put_details, text_columns
+from winnow.pipelines.export.planning.export_run import (
+    Destination,
+    ExportDetails,
+    ExportRun,
+    Places,
+    put_details,
+    text_columns,
+)
 from winnow.pipelines.export.planning.sizing import Cutting, Way
 from winnow.pipelines.export.reading import BEATS, READ, mixed_rows
 from winnow.pipelines.export.stage import EXCHANGE, Unfinished, pending_partitions
@@ -20,9 +27,9 @@ from winnow.pipelines.reading.text_edits import BoundEdit, with_keys
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import BlockPacker, Exchange, Files, clear_scratch
 from winnow.pipelines.running.run_tasks import SpreadTasks
-from winnow.pipelines.running.step_beats import beat_step
+from winnow.pipelines.running.step_progress import report_partition
 from winnow.pipelines.running.tasks import put_task_list
-from winnow.pipelines.running.worker import settle
+from winnow.pipelines.running.worker import prepare_worker
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 
@@ -30,43 +37,43 @@ from winnow.pipelines.store.generations import Store
 class ReadDrawn(beam.DoFn):
     """A shard of the draw → blocks for the shards of the export. Safe to repeat."""
 
-    def __init__(self, shipment: Shipment) -> None:
-        self._shipment = shipment
+    def __init__(self, export_run: ExportRun) -> None:
+        self._export_run = export_run
 
     def setup(self) -> None:
         """Once a process; keys are read here and nowhere else."""
-        settle()
-        self._edits = with_keys(self._shipment.edits)
+        prepare_worker()
+        self._edits = with_keys(self._export_run.edits)
 
     def process(self, element: bytes) -> Iterator[AddressedBlock]:
         """The blocks of one shard, one after another."""
         shard = DrawnShard.from_json(element)
-        details = self._shipment.details
+        details = self._export_run.details
         packer = BlockPacker(shard.shard)
-        for partition, rows in mixed_rows(self._shipment, details, self._edits, shard):
+        for partition, rows in mixed_rows(self._export_run, details, self._edits, shard):
             yield from packer.add(partition, rows)
         yield from packer.finish()
-        beat_step(self._shipment.scratch, BEATS, READ)
+        report_partition(self._export_run.scratch, BEATS, READ)
 
 
 @dataclass(frozen=True)
 class ExportGraph:
-    """The pipeline of one run: `build` adds it to a pipeline."""
+    """The pipeline of one run."""
 
-    shipment: Shipment
+    export_run: ExportRun
     tasks: str
 
     def build(self, pipeline: beam.Pipeline) -> PCollection[str]:
-        """Tasks are spread, rows travel to their shards, shards are written; the numbers of the written ones."""
-        scratch: ObjectStore = self.shipment.scratch
+        """Spreads the tasks, sends rows to their shards, and writes these; yields the numbers of the written shards."""
+        scratch: ObjectStore = self.export_run.scratch
         blocks: PCollection[AddressedBlock] = (
             pipeline
             | "Tasks" >> SpreadTasks(scratch, self.tasks)
-            | "ReadDrawn" >> beam.ParDo(ReadDrawn(self.shipment)).with_output_types(AddressedBlock)
+            | "ReadDrawn" >> beam.ParDo(ReadDrawn(self.export_run)).with_output_types(AddressedBlock)
         )
         written: PCollection[str] = (
             blocks
-            | "Exchange" >> Exchange(WriteShards(self.shipment), transport=Files(scratch, EXCHANGE), emits=str)
+            | "Exchange" >> Exchange(WriteShards(self.export_run), transport=Files(scratch, EXCHANGE), emits=str)
             # FnApiRunner notices a dead worker only by the output that it owes.
             | "Return" >> beam.Reshuffle().with_output_types(str)
         )
@@ -83,17 +90,11 @@ def make_graph(
     media: PictureSource | None = None,
     captions: Sequence[Column] = (SAMPLE_CAPTIONS,),
 ) -> ExportGraph | None:
-    """What has to run for everything that is still pending; None where nothing is.
+    """The graph of all exports that are still pending; None if there are none.
 
-    Args:
-        store: Where the samples are.
-        draw: What is given.
-        text: The columns that the recipe's `text` names.
-        edits: What is done to texts.
-        cuttings: Every way, with the shards that it makes.
-        exports: Those that are being made; the scratch of the first is used.
-        media: Where media are read, for exports that want their bytes.
-        captions: The columns with captions.
+    `text`: the columns of the recipe's `text`; `cuttings`: every way, with its shards; `exports`: the unfinished
+    exports, the scratch of the first of which is used; `media`: where media are read, if an export wants their bytes;
+    `captions`: their columns.
     """
     strata = tuple(tuple(one.stratum for one in output.strata) for output in draw.plan.outputs)
     places = Places(cuttings)
@@ -103,19 +104,22 @@ def make_graph(
     scratch = exports[0].place.scratch
     with disk_errors(exports[0].export.path):
         clear_scratch(scratch, EXCHANGE)  # of a run whose worker died
-        details = put_details(scratch, Details(cuttings, strata, pending))
+        details = put_details(scratch, ExportDetails(cuttings, strata, pending))
         tasks = put_task_list(scratch, "export", (shard.to_json() for shard in draw.shards))
     layers = sorted({layer for shard in draw.shards for layer in shard.objects})
-    shipment = Shipment(
+    export_run = ExportRun(
         store,
         scratch,
         text_columns(text, layers),
         tuple(edits),
-        tuple(Destination(one.export.format, one.export.config, one.place.work, one.export.way) for one in exports),
+        tuple(
+            Destination(export.export.format, export.export.config, export.place.work, export.export.way)
+            for export in exports
+        ),
         draw.plan.seed,
         draw.plan.name,
         details,
         media,
         tuple(captions),
     )
-    return ExportGraph(shipment, tasks)
+    return ExportGraph(export_run, tasks)

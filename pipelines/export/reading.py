@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from winnow.filters.image.changes.options import PictureChanges
 from winnow.filters.video.clips.options import ClipFile
-from winnow.pipelines.export.media.fetching import Asked, Fetched, fetch_media, marked, sums_of_items
-from winnow.pipelines.export.planning.shipment import FACES, Details, Shipment
+from winnow.pipelines.export.media.fetching import Fetched, WantedItems, fetch_media, marked, sums_of_items
+from winnow.pipelines.export.planning.export_run import FACES, ExportDetails, ExportRun
 from winnow.pipelines.export.planning.sizing import Way, order_key
 from winnow.pipelines.media.references import referred_bytes
 from winnow.pipelines.mix.draws import DrawnShard, copies_of
@@ -73,30 +73,31 @@ class _Read:
 
 
 def mixed_rows(
-    shipment: Shipment, details: Details, edits: Edits, shard: DrawnShard
+    export_run: ExportRun, details: ExportDetails, edits: Edits, shard: DrawnShard
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Rows of `MIXED` with their partitions: of every output in every cutting, if pending.
 
-    Raises:
-        ExportError: The store no longer matches the plan: rows were forgotten, or ids or texts differ.
+    ExportError if the store no longer matches the plan: rows were forgotten, or ids or texts differ.
     """
-    objects = shipment.store.objects
+    objects = export_run.store.objects
     drawn = read_draw(objects, shard.draw, DRAW.names).combine_chunks()
     dropped = DroppedMedia.drawn(drawn)
     given = [one for one in _by_output(drawn) if _is_pending(details, one.output)]
     rows: Rows = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.numbers for one in given)]))
     if not len(rows):
         return
-    _refuse_forgotten(shipment, shard, rows)
+    _refuse_forgotten(export_run, shard, rows)
     changes = [PictureChanges.from_json(way.pictures) for way in details.cuttings]
-    blurred = any(one.blur_faces is not None for one in changes)
-    crashed = CrashedPictures(objects) if any(one.encodes for one in changes) else None
+    blurred = any(change.blur_faces is not None for change in changes)
+    crashed = CrashedPictures(objects) if any(change.encodes for change in changes) else None
     own = [Column(layout.SAMPLES, leaf) for leaf in ("id", *_OF_SAMPLES)]
-    columns = dict.fromkeys([*shipment.text, *shipment.captions, *edits.columns, *own, *([FACES] if blurred else [])])
+    columns = dict.fromkeys(
+        [*export_run.text, *export_run.captions, *edits.columns, *own, *([FACES] if blurred else [])]
+    )
     for part, read in read_picked(objects, shard.objects, columns, rows):
-        texts = _edited(shipment, edits, read, part, shard)
+        texts = _edited(export_run, edits, read, part, shard)
         base = {**{name: read[f"samples.{name}"] for name in _OF_SAMPLES}, "text": texts}
-        base["captions"] = chosen_captions([read[column.name] for column in shipment.captions])
+        base["captions"] = chosen_captions([read[column.name] for column in export_run.captions])
         media = dropped.left(base.pop("media"), part)
         base["metadata"] = _with_references(base["metadata"], media)
         held = _held(base)
@@ -107,13 +108,13 @@ def mixed_rows(
             first, last = (int(place) for place in np.searchsorted(one.numbers, (part[0], part[-1] + 1)))
             here = one.rows.slice(first, last - first)
             index = np.searchsorted(part, one.numbers[first:last])
-            _check(shipment, shard, here, read["samples.id"], texts, index)
-            yield from _copies(shipment, details, one.output, here, index, there)
+            _check(export_run, shard, here, read["samples.id"], texts, index)
+            yield from _copies(export_run, details, one.output, here, index, there)
 
 
 def _copies(
-    shipment: Shipment,
-    details: Details,
+    export_run: ExportRun,
+    details: ExportDetails,
     output: int,
     drawn: pa.RecordBatch,
     index: NDArray[np.int64],
@@ -121,7 +122,7 @@ def _copies(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The copies of the rows read, for every cutting."""
     high, low = words_of(drawn["id"])
-    key = order_key(shipment.seed)
+    key = order_key(export_run.seed)
     strata = _Names(details.strata[output])
     for rows, copies in copies_of(drawn):
         order = export_order((high[rows], low[rows]), key, copies)
@@ -132,7 +133,7 @@ def _copies(
             held = (read.with_media if way.media else read.held)[index[rows[pending]]]
             for first, last in _cuts(held):
                 part = pending[first:last]
-                for some, fetched in _fetched(shipment, way, read, index[rows[part]]):
+                for some, fetched in _fetched(export_run, way, read, index[rows[part]]):
                     yield from _by_partition(given, part[some], partitions[part[some]], fetched)
 
 
@@ -177,16 +178,16 @@ def _by_partition(
 
 
 def _fetched(
-    shipment: Shipment, way: Way, read: _Read, which: NDArray[np.int64]
+    export_run: ExportRun, way: Way, read: _Read, which: NDArray[np.int64]
 ) -> Iterator[tuple[slice, Fetched | None]]:
     """The rows in parts, with the bytes of their media if included; bounds what is read."""
-    if not way.media or shipment.media is None:
+    if not way.media or export_run.media is None:
         yield slice(None), None
         return
     changes = PictureChanges.from_json(way.pictures)
     clips = ClipFile.from_json(way.clips) if way.clips else ClipFile()
-    asked = Asked(read.source, read.media, changes, read.faces, read.crashed, clips)
-    for fetched in fetch_media(shipment.media, asked, which, MAX_BLOCK_BYTES):
+    asked = WantedItems(read.source, read.media, changes, read.faces, read.crashed, clips)
+    for fetched in fetch_media(export_run.media, asked, which, MAX_BLOCK_BYTES):
         yield fetched.rows, fetched
 
 
@@ -198,10 +199,7 @@ def _no_media(rows: int) -> pa.ListArray:
 def _with_media(fetched: Fetched, turned: Rows, made: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
     """The columns that fetched media change; rows that lack some are marked, and counted later."""
     lacking = [fetched.lacking[row] for row in turned.tolist()]
-    return {
-        "media": fetched.media.take(pa.array(turned)),
-        **marked(lacking, made["modality"], made["metadata"]),
-    }
+    return {"media": fetched.media.take(pa.array(turned)), **marked(lacking, made["modality"], made["metadata"])}
 
 
 class _Names:
@@ -226,7 +224,7 @@ def _by_output(drawn: pa.Table) -> Iterator[_Given]:
         yield _Given(output, part, part["row"].to_numpy().astype(np.int64))
 
 
-def _is_pending(details: Details, output: int) -> bool:
+def _is_pending(details: ExportDetails, output: int) -> bool:
     """Whether any shard of an output is pending, in any cutting."""
     for way, cutting in details.cuttings.items():
         first = details.places.first(way, output)
@@ -235,34 +233,34 @@ def _is_pending(details: Details, output: int) -> bool:
     return False
 
 
-def _refuse_forgotten(shipment: Shipment, shard: DrawnShard, rows: Rows) -> None:
-    objects = shipment.store.objects
+def _refuse_forgotten(export_run: ExportRun, shard: DrawnShard, rows: Rows) -> None:
+    objects = export_run.store.objects
     texts = [path for layer, path in shard.objects.items() if layer.startswith(EXTRACTED)]
     hidden = load_hiding(objects).of(objects, shard.objects[layout.SAMPLES], texts).rows
     gone = int(np.isin(rows, hidden).sum())
     if gone:
         raise ExportError(
-            f"{objects.root}: shard {shard.shard} in plan {shipment.plan} has {count_of(gone, 'sample')} forgotten "
+            f"{objects.root}: shard {shard.shard} in plan {export_run.plan} has {count_of(gone, 'sample')} forgotten "
             "since; plan again: winnow mix"
         )
 
 
 def _edited(
-    shipment: Shipment, edits: Edits, read: Mapping[str, pa.Array], part: Rows, shard: DrawnShard
+    export_run: ExportRun, edits: Edits, read: Mapping[str, pa.Array], part: Rows, shard: DrawnShard
 ) -> pa.LargeStringArray:
-    texts = first_text([read[column.name] for column in shipment.text])
+    texts = first_text([read[column.name] for column in export_run.text])
     done = edits.apply(texts, {column.name: read[column.name] for column in edits.columns})
     dropped = np.flatnonzero(np.asarray(done.dropped))
     if len(dropped):
         raise ExportError(
-            f"{shipment.store.objects.root}: the edits of row {part[dropped[0]]} of shard {shard.shard} are unknown, "
-            f"yet plan {shipment.plan} includes it; plan again: winnow mix"
+            f"{export_run.store.objects.root}: the edits of row {part[dropped[0]]} of shard {shard.shard} are unknown, "
+            f"yet plan {export_run.plan} includes it; plan again: winnow mix"
         )
     return done.texts
 
 
 def _check(
-    shipment: Shipment,
+    export_run: ExportRun,
     shard: DrawnShard,
     drawn: pa.RecordBatch,
     ids: pa.Array,
@@ -280,7 +278,7 @@ def _check(
         if len(other):
             row = drawn["row"][int(other[0])]
             raise ExportError(
-                f"{shipment.store.objects.root}: row {row} of shard {shard.shard} {what} than plan {shipment.plan} "
+                f"{export_run.store.objects.root}: row {row} of shard {shard.shard} {what} than plan {export_run.plan} "
                 "was made of; plan again: winnow mix"
             )
 
@@ -306,9 +304,9 @@ def _with_references(metadata: pa.Array, media: pa.Array) -> pa.Array:
     having = np.flatnonzero(np.asarray(pc.greater(pc.list_value_length(media), 0)))
     if not len(having):
         return metadata
-    said = metadata.to_pylist()
+    described = metadata.to_pylist()
     for row in having.tolist():  # few rows, compared with the bytes of their media
-        own = orjson.loads(said[row])
+        own = orjson.loads(described[row])
         if REFERENCES not in own:
-            said[row] = canonical_json({**own, REFERENCES: media[row].as_py()})
-    return pa.array(said, metadata.type)
+            described[row] = canonical_json({**own, REFERENCES: media[row].as_py()})
+    return pa.array(described, metadata.type)

@@ -26,7 +26,7 @@ from winnow.pipelines.export.places.manifest import (
     content_records,
 )
 from winnow.pipelines.export.places.overlaps import nesting_of, overlap_of
-from winnow.pipelines.export.planning.shipment import FACES, Places
+from winnow.pipelines.export.planning.export_run import FACES, Places
 from winnow.pipelines.export.planning.sizing import Cutting, Way
 from winnow.pipelines.mix.draws import Draw
 from winnow.schemas.environment.version import winnow_version
@@ -113,12 +113,7 @@ def no_closing(_: Written) -> Mapping[str, bytes]:
 
 
 def bind_exports(recipe: Recipe) -> tuple[BoundExport, ...]:
-    """The recipe's exports, each with its format, whose options have been checked.
-
-    Raises:
-        RecipeError: All problems, one per line: unknown formats and options, overlapping folders, missing packages or
-            files.
-    """
+    """The recipe's exports, each with its checked format; RecipeError with a line for each problem."""
     problems = Problems()
     bound = [bind_export(recipe, number, problems) for number in range(len(recipe.export))]
     problems.stop_if_any()
@@ -130,8 +125,8 @@ def bind_export(recipe: Recipe, number: int, problems: Problems) -> BoundExport 
     entry = recipe.export[number]
     where = f"export[{number}].{entry.name}"
     path = recipe.located(entry.path)
-    if (said := overlap_of(recipe, number) or nesting_of(path)) is not None:
-        problems.add(entry.place, f"{where}.path", said)
+    if (problem := overlap_of(recipe, number) or nesting_of(path)) is not None:
+        problems.add(entry.place, f"{where}.path", problem)
     try:
         export_format = find_format(entry.name)
         config = build(export_format.config, entry.options, where, problems)
@@ -140,10 +135,10 @@ def bind_export(recipe: Recipe, number: int, problems: Problems) -> BoundExport 
         config = _with_tokenizer(recipe, config)
         most = getattr(export_format, "max_shard_bytes", entry.shard_bytes)
         if entry.shard_bytes > most:
-            said = f"{entry.shard_bytes:,} is too large for a shard of {entry.name}; expected at most {most:,}"
-            problems.add(entry.place, f"{where}.shard_bytes", said)
+            problem = f"{entry.shard_bytes:,} is too large for a shard of {entry.name}; expected at most {most:,}"
+            problems.add(entry.place, f"{where}.shard_bytes", problem)
         export_format.check(config)
-        if isinstance(config, MediaOptions) and any(one.clips for one in recipe.sources) and config.clip_problem:
+        if isinstance(config, MediaOptions) and any(source.clips for source in recipe.sources) and config.clip_problem:
             problems.add(entry.place, where, config.clip_problem)
             return None
     except WinnowError as error:
@@ -196,23 +191,22 @@ def pending_partitions(places: Places, exports: Sequence[Unfinished]) -> np.ndar
     for partition in range(len(places)):  # one iteration per file of the export
         place = places[partition]
         pending[partition] = any(
-            one.export.way == place.way and (place.shard.output, place.shard.number) not in one.commits
-            for one in exports
+            export.export.way == place.way and (place.shard.output, place.shard.number) not in export.commits
+            for export in exports
         )
     return pending
 
 
-def finish_export(one: Unfinished, draw: Draw, cutting: Cutting, closing: Closing, notes: Sequence[str]) -> Finished:
-    """Checks that every sample is there, writes the closing files, and publishes the export.
-
-    Raises:
-        StageError: A shard or samples are missing.
-    """
-    plan, export = draw.plan, one.export
-    shards, left_out = _complete(one, cutting)
+def finish_export(
+    unfinished: Unfinished, draw: Draw, cutting: Cutting, closing: Closing, notes: Sequence[str]
+) -> Finished:
+    """Checks that every sample is there, writes the closing files, and publishes the export; StageError if one is
+    missing."""
+    plan, export = draw.plan, unfinished.export
+    shards, left_out = _complete(unfinished, cutting)
     export_format = export.format
     about = About(plan.store, plan.name, plan.unit, tuple(output.name for output in plan.outputs), weights_of(plan))
-    joined = one.place.join(export_format, export.config, shards)
+    joined = unfinished.place.join(export_format, export.config, shards)
     of_shards: Sequence[FileRecord] = joined or [file for shard in shards for file in shard.files]
     notes = [*notes, *_format_notes(export, shards), *_left_out_notes(left_out)]
     written = Written(export, plan, shards, tuple(of_shards), left_out, tuple(notes))
@@ -238,7 +232,7 @@ def finish_export(one: Unfinished, draw: Draw, cutting: Cutting, closing: Closin
         left_out=left_out,
         notes=tuple(notes),
     )
-    one.place.finish(manifest, files)
+    unfinished.place.finish(manifest, files)
     return Finished(export, manifest, True, manifest.notes)
 
 
@@ -254,20 +248,19 @@ def weights_of(plan: MixturePlan) -> dict[str, dict[str, float]]:
     return weights
 
 
-def _complete(one: Unfinished, cutting: Cutting) -> tuple[tuple[WrittenShard, ...], tuple[LeftOut, ...]]:
+def _complete(unfinished: Unfinished, cutting: Cutting) -> tuple[tuple[WrittenShard, ...], tuple[LeftOut, ...]]:
+    path = unfinished.export.path
     shards: list[WrittenShard] = []
     left_out: Counter[tuple[str, str, str]] = Counter()
     for size in cutting.outputs:
         for number, planned in enumerate(size.counts):
-            commit = one.commits.get((size.output, number))
+            commit = unfinished.commits.get((size.output, number))
             if commit is None:
-                raise StageError(
-                    f"{one.export.path}: shard {number} of {size.output} was not written; run the same command again"
-                )
+                raise StageError(f"{path}: shard {number} of {size.output} was not written; run the same command again")
             found = commit.written.samples + sum(line.samples for line in commit.left_out)
             if found != planned or commit.written.shard.of != len(size.counts):
                 raise StageError(
-                    f"{one.export.path}: shard {number} of {size.output} has {found:,} samples where {planned:,} were "
+                    f"{path}: shard {number} of {size.output} has {found:,} samples where {planned:,} were "
                     "planned; remove the unfinished folder beside it and run again"
                 )
             if commit.written.samples:
@@ -278,7 +271,7 @@ def _complete(one: Unfinished, cutting: Cutting) -> tuple[tuple[WrittenShard, ..
 
 
 def _output(name: str, planned: int, shards: Sequence[WrittenShard]) -> dict[str, Json]:
-    mine = [one for one in shards if one.shard.output == name]
+    mine = [shard for shard in shards if shard.shard.output == name]
     return {"planned": planned, "samples": sum(one.samples for one in mine), "shards": len(mine)}
 
 

@@ -1,7 +1,6 @@
-"""The writing side of an export: orders one shard at a time, writes it in its format, and commits it.
+"""The writing side of an export: sorts one shard at a time, writes it in its format, and commits it.
 
-A worker holds one output shard: its rows as received, without the bytes of media, which are on disk, and the batch that
-a format is being given.
+A worker holds one output shard: its rows without the bytes of media, which are on disk, and one batch for the format.
 """
 
 import itertools
@@ -17,10 +16,10 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.export.formats.columns import NO_BANDS
 from winnow.pipelines.export.formats.protocol import WrittenShard
-from winnow.pipelines.export.media.fetching import Lacking, lacking_of, sums_of_lists
+from winnow.pipelines.export.media.fetching import MissingMedia, lacking_of, sums_of_lists
 from winnow.pipelines.export.media.spool import HELD, MediaSpool
 from winnow.pipelines.export.places.manifest import LeftOut, ShardCommit, file_records
-from winnow.pipelines.export.planning.shipment import Destination, Place, Shipment
+from winnow.pipelines.export.planning.export_run import Destination, ExportRun, Place
 from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.running.ledger.crashes import CrashedVideos
 from winnow.schemas.errors import ExportError, StageError
@@ -35,23 +34,23 @@ _VIEWED_BYTES = 1 << 30  # a view's offsets have 32 bits
 class WriteShards:
     """A partition and its rows → its number, once every export with that shard has committed it. Picklable."""
 
-    def __init__(self, shipment: Shipment) -> None:
-        self._shipment = shipment
+    def __init__(self, export_run: ExportRun) -> None:
+        self._export_run = export_run
 
     def __call__(self, partition: int, batches: Iterator[pa.RecordBatch]) -> Iterable[str]:
         """Writes and commits."""
-        details = self._shipment.details
+        details = self._export_run.details
         place = details.places[partition]
-        of_way = [one for one in self._shipment.destinations if one.way == place.way]
+        of_way = [destination for destination in self._export_run.destinations if destination.way == place.way]
         pending = [one for one in of_way if not one.work.is_committed(place.shard)]
         if pending:
             self._write(place, pending, batches)
         yield str(partition)
 
     def _write(self, place: Place, pending: Sequence[Destination], batches: Iterator[pa.RecordBatch]) -> None:
-        details, media = self._shipment.details, self._shipment.media
+        details, media = self._export_run.details, self._export_run.media
         with pending[0].work.writing() as folder, closing(MediaSpool(folder)) as spool:
-            rows = OrderedRows(place.shard.stem(), batches, spool, media, CrashedVideos(self._shipment.store.objects))
+            rows = OrderedRows(place.shard.stem(), batches, spool, media, CrashedVideos(self._export_run.store.objects))
             if rows.count != place.samples:
                 raise StageError(
                     f"export: received {rows.count:,} samples for {place.shard.stem()}, expected "
@@ -93,20 +92,16 @@ class OrderedRows:
         sources: PictureSource | None = None,
         crashed: CrashedVideos | None = None,
     ) -> None:
-        """Raises ExportError if two rows are the same copy of the same sample.
+        """Sorts the rows; ExportError if two are the same copy of the same sample.
 
-        Args:
-            shard: For messages.
-            batches: The rows as they come.
-            spool: Where the bytes of media are kept; open for as long as this is used.
-            sources: Where large media are read, which come as references.
-            crashed: The videos that are not to be cut again; needed with `sources`.
+        `shard` is for messages. `spool` keeps the bytes of media, and stays open while this is used. `sources` says
+        where large media are read, which come as references; then `crashed` holds the videos not to cut again.
         """
         self._spool = spool
         self._columns, self._texts = _joined(batches, spool)
         self._order = _ordered(self._columns)
         self._refuse_equal(shard)
-        self._lacking: dict[int, Lacking] = lacking_of(self._columns["modality"], self._columns["metadata"])
+        self._lacking: dict[int, MissingMedia] = lacking_of(self._columns["modality"], self._columns["metadata"])
         if sources is not None and crashed is not None:
             held = self._columns["media"]
             self._columns["media"], more = spool.copy_large(

@@ -33,13 +33,9 @@ class Effect:
 
 
 def effect_of(store: Store, selectors: Selectors, jobs: Jobs = HERE, *, ids: bool = False) -> Effect:
-    """Searches every row of every generation for these selectors. Reads each object once.
+    """Searches every row of every generation for these selectors; reads each object once.
 
-    Args:
-        store: The store.
-        selectors: What to search for.
-        jobs: Where jobs run.
-        ids: Whether the ids of matching rows are needed: 16 bytes for each.
+    `ids`: whether the ids of matching rows are needed, which take 16 bytes each.
     """
     numbers = store.generation_numbers()
     while True:

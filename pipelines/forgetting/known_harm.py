@@ -1,7 +1,7 @@
-"""Compares media that were ingested before a list of known harm was there, and hides the rows of those that match.
+"""Compares media ingested before a list of known harm existed, and hides the rows of matching media.
 
-For each list the store holds which ingest tasks were compared with it, so a new or longer list costs one look at every
-medium, and nothing afterwards. MD5 and PDQ need the media's bytes again; SHA-256 is in the rows. The rows that match
+For each list the store records which ingest tasks were compared with it, so a new or longer list costs one look at
+every medium, and nothing afterwards. SHA-256 is in the rows; MD5 and PDQ need the media's bytes again. Matching rows
 are forgotten by their ids: hidden at once, their content removed by the next purge.
 """
 
@@ -15,7 +15,7 @@ from winnow.filters.image.decode.containers import Bytes
 from winnow.pipelines.decoding.known_harm import HarmListFile, KnownHarm
 from winnow.pipelines.media.references import MediaSources, Unavailable
 from winnow.pipelines.media.required_media import RequiredMedia
-from winnow.pipelines.running.job_tasks import OPENING_BYTES, Jobs, Silent, TaskFolder, TaskKind
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, Jobs, TaskFolder, TaskKind, TaskWithoutBlocks
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
@@ -110,15 +110,10 @@ class MediaComparison:
 def compare_ingested(
     store: Store, harm: KnownHarm, media: MediaSources, commits: Iterable[TaskCommit], new: Set[str], jobs: Jobs
 ) -> Outcome:
-    """Compares what was ingested with lists that it was not compared with, and hides the rows that match.
+    """Compares what was ingested with lists that it was not compared with, and hides matching rows.
 
-    Args:
-        store: The store; the caller holds its lease.
-        harm: The lists of the recipe.
-        media: Where media are read again.
-        commits: The ingest tasks of the recipe's sources.
-        new: The names of tasks that were run with these lists just now.
-        jobs: Where the comparison runs.
+    The caller holds the store's lease. `media`: where media are read again; `commits`: the ingest tasks of the recipe's
+    sources; `new`: names of tasks that were just run with these lists.
     """
     every = {_name(commit): commit for commit in commits}
     done = {one: set(_compared(store.objects, one).tasks) for one in harm.lists}
@@ -151,7 +146,7 @@ def require_compared(store: Store, harm: KnownHarm | None, commits: Iterable[Tas
 def _compare(store: Store, harm: KnownHarm, media: MediaSources, commits: Sequence[TaskCommit], jobs: Jobs) -> Outcome:
     with jobs.folder(_COMPARED) as steps:
         tasks = TaskFolder(steps)
-        kind = TaskKind(_COMPARED, CompareTask, Silent(MediaComparison(store.objects, media, harm).run))
+        kind = TaskKind(_COMPARED, CompareTask, TaskWithoutBlocks(MediaComparison(store.objects, media, harm).run))
         for commit in commits:
             size = commit.input_bytes if harm.kinds - {"sha256"} else OPENING_BYTES
             tasks.add(kind, CompareTask(commit.source, tuple(shard.object.path for shard in commit.shards)), size)
@@ -167,8 +162,8 @@ def _compare(store: Store, harm: KnownHarm, media: MediaSources, commits: Sequen
     return Outcome(len(ids), sorted(matches.items()), sum(one.unread for one in found), len(commits))
 
 
-def _compared(objects: ObjectStore, one: HarmListFile) -> Compared:
-    return find_record(objects, Compared, layout.known_harm(one.identity)) or Compared(())
+def _compared(objects: ObjectStore, harm_list: HarmListFile) -> Compared:
+    return find_record(objects, Compared, layout.known_harm(harm_list.identity)) or Compared(())
 
 
 def _name(commit: TaskCommit) -> str:

@@ -64,10 +64,7 @@ def register(objects: ObjectStore, kind: str, path: str | Path, generation: int)
     raw = to_json(Output(kind, output_address(path), generation))
     content = content_name(raw)
     try:
-        for name in (
-            layout.output(content),
-            layout.output_copy(content),
-        ):  # `lost_records` lists the other way
+        for name in (layout.output(content), layout.output_copy(content)):  # `lost_records` lists the other way
             objects.put_if_absent(name, raw)
     except (OSError, StoreError):
         return False
@@ -110,7 +107,7 @@ def lost_copies(objects: ObjectStore) -> list[str]:
 
 
 def restore_records(objects: ObjectStore) -> list[str]:
-    """Puts lost records again from their copies, and copies where there are none; returns the paths of the first."""
+    """Restores lost records from their copies, and copies that are missing; returns the paths of the records."""
     records, copies = _both(objects)
     lost = _lost(objects, records, copies)
     places = layout.output, layout.output_copy
@@ -173,9 +170,7 @@ def list_rows(objects: ObjectStore) -> bool:
 def affected(objects: ObjectStore, ids: NDArray[np.bytes_]) -> list[AffectedOutput]:
     """The existing outputs that have or may have forgotten samples, including those that cannot be checked.
 
-    Args:
-        objects: The store.
-        ids: The sorted ids of the samples; only needed if an output lists rows.
+    `ids` are sorted, and only needed if an output lists rows.
     """
     found: dict[tuple[str, str], AffectedOutput] = {}
     if objects.exists(layout.REPORT):

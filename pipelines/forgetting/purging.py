@@ -22,6 +22,7 @@ from winnow.pipelines.forgetting.rewriting import Rewriting
 from winnow.pipelines.forgetting.scanning import scan_missing, scan_store
 from winnow.pipelines.running.job_tasks import HERE, Jobs
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.concurrency import delete_objects
 from winnow.pipelines.store.gc import KEEP_GENERATIONS, Collected, collect_garbage, drop_unnamed
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import every_hidden_row, every_shard_text
@@ -29,7 +30,6 @@ from winnow.pipelines.store.hiding.scans import HiddenRows, Scan, load_hiding, s
 from winnow.pipelines.store.integrity.damage import damaged, of_a_generation
 from winnow.pipelines.store.integrity.sealed import find_record, put_record
 from winnow.pipelines.store.publishing import publish_rewritten
-from winnow.pipelines.store.together import delete_all
 from winnow.schemas.identity import content_name
 from winnow.schemas.records import TaskCommit
 
@@ -56,13 +56,9 @@ class Purged:
 
 
 def purge(store: Store, keep: int = KEEP_GENERATIONS, *, dry_run: bool = False, jobs: Jobs = HERE) -> Purged:
-    """Removes the content of every forgotten row, and drops what no kept generation lists.
+    """Removes the content of every forgotten row, and drops what no kept generation lists. The caller holds the lease.
 
-    Args:
-        store: The store; the caller holds its lease.
-        keep: How many generations without content of forgotten rows to keep.
-        dry_run: Write and drop nothing.
-        jobs: Where the jobs that read and write objects run.
+    `keep`: how many generations without content of forgotten rows to keep.
     """
     if not dry_run:
         finish_purge(store, jobs)
@@ -107,12 +103,12 @@ def finish_purge(store: Store, jobs: Jobs = HERE) -> Collected | None:
         raise damaged(store.root, layout.PURGE, "it names a generation that is not in this store")
     kept = {unfinished.generation, *unfinished.keep}
     kept = {number for number in store.generation_numbers() if number in kept or number > unfinished.generation}
-    delete_all(store.objects, own_files(store.objects))
+    delete_objects(store.objects, own_files(store.objects))
     # Verdicts have digests of forgotten texts, weights were trained on them, decisions count their scores.
     for prefix in (layout.SCRATCH, layout.VERDICTS, layout.WEIGHTS, layout.DECISIONS):
-        delete_all(store.objects, [info.path for info in store.objects.list(prefix)])
+        delete_objects(store.objects, [info.path for info in store.objects.list(prefix)])
     collected = drop_unnamed(store, sorted(kept))
-    _settle_scans(store, sorted(kept), jobs)
+    _replace_scans(store, sorted(kept), jobs)
     store.objects.delete(layout.PURGE)
     return collected
 
@@ -124,7 +120,7 @@ def _record_hash(store: Store, generation: int) -> str:
         return ""
 
 
-def _settle_scans(store: Store, numbers: Sequence[int], jobs: Jobs) -> None:
+def _replace_scans(store: Store, numbers: Sequence[int], jobs: Jobs) -> None:
     """Replaces all scans by one for what is kept."""
     hiding = load_hiding(store.objects, fresh=True)
     scans: dict[str, Scan] = {}
@@ -136,4 +132,4 @@ def _settle_scans(store: Store, numbers: Sequence[int], jobs: Jobs) -> None:
             scans |= {path: hiding.scanned(shard.row.object, path) for path in (shard.row.object, *shard.texts)}
     every = frozenset(hiding.tombstones)
     written = store_scans(store.objects, ((every, scan) for scan in scans.values()))
-    delete_all(store.objects, sorted(set(hiding.scans) - set(written)))
+    delete_objects(store.objects, sorted(set(hiding.scans) - set(written)))

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import every_hidden_row
-from winnow.pipelines.store.hiding.neutral import emptied
+from winnow.pipelines.store.hiding.redaction import emptied
 from winnow.pipelines.store.hiding.scans import HiddenRows, Hiding, load_hiding
 from winnow.pipelines.store.tables import read_batches, read_rows
 from winnow.schemas.identity import sample_id
@@ -38,7 +38,7 @@ class ForgottenRanges:
             return
         batches = read_batches(self.store.objects, task.quarantine.path)
         ids = self._ids(task)
-        yield from (neutral_ranges(batch, *ids) for batch in batches) if any(ids) else batches
+        yield from (redacted_ranges(batch, *ids) for batch in batches) if any(ids) else batches
 
     def quotes(self, task: TaskCommit) -> bool:
         """Whether a task's ranges quote a forgotten record."""
@@ -48,7 +48,7 @@ class ForgottenRanges:
         if not any(ids):
             return False
         raw = read_batches(self.store.objects, task.quarantine.path)
-        return any(not neutral_ranges(batch, *ids).equals(batch) for batch in raw)
+        return any(not redacted_ranges(batch, *ids).equals(batch) for batch in raw)
 
     def _ids(self, task: TaskCommit) -> tuple[Set[bytes], Set[bytes]]:
         """The selected ids, and those of the task's forgotten samples."""
@@ -61,7 +61,7 @@ class ForgottenRanges:
         return self.hiding.selectors.id, found
 
 
-def neutral_ranges(batch: pa.RecordBatch, *ids: Set[bytes]) -> pa.RecordBatch:
+def redacted_ranges(batch: pa.RecordBatch, *ids: Set[bytes]) -> pa.RecordBatch:
     """The ranges, without quotes from records with these ids."""
     which = np.zeros(batch.num_rows, np.bool_)
     columns = (batch[name].to_pylist() for name in ("source", "path", "record"))

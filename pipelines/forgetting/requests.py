@@ -38,11 +38,7 @@ class Selection:
 
 
 def parse_selector(kind: SelectorKind, value: str) -> Selection:
-    """Parses the value of a selector.
-
-    Raises:
-        RequestError: It is not a valid address, host, id or SHA-256.
-    """
+    """Parses the value of a selector; RequestError if it is not a valid address, host, id or SHA-256."""
     value = value.strip()
     if not value:
         raise RequestError(f"{kind}: the value is empty")
@@ -76,11 +72,7 @@ def _domain(value: str) -> Selection:
 
 
 def read_list(file: Path) -> tuple[list[Selection], list[str]]:
-    """The selectors of a list, and an error for each invalid line.
-
-    Raises:
-        RequestError: The file cannot be read.
-    """
+    """The selectors of a list, and an error for each invalid line; RequestError if the file cannot be read."""
     selections: list[Selection] = []
     bad: list[str] = []
     try:
@@ -121,9 +113,9 @@ def selectors_of(selections: Iterable[Selection]) -> Selectors:
     """Combines the selectors."""
     hashes: dict[SelectorKind, set[bytes]] = {kind: set() for kind in KINDS}
     gates: set[bytes] = set()
-    for one in selections:
-        hashes[one.kind] |= one.hashes
-        gates |= one.gates
+    for selection in selections:
+        hashes[selection.kind] |= selection.hashes
+        gates |= selection.gates
     return Selectors(
         frozenset(hashes["url"]),
         frozenset(hashes["domain"]),

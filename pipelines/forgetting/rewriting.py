@@ -1,4 +1,4 @@
-"""Writes objects anew without the content of forgotten rows, in tasks; other objects stay as they are."""
+"""Rewrites objects without the content of forgotten rows, in tasks; other objects stay unchanged."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
-from winnow.pipelines.running.job_tasks import OPENING_BYTES, Jobs, Silent, TaskFolder, TaskKind, slices
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, Jobs, TaskFolder, TaskKind, TaskWithoutBlocks, slices
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.neutral import neutral_stream
+from winnow.pipelines.store.hiding.redaction import redacted_batches
 from winnow.pipelines.store.hiding.scans import HiddenRows, load_hiding
 from winnow.pipelines.store.integrity.damage import of_a_generation
 from winnow.pipelines.store.layers import LayerWriter, put_statistics
@@ -51,7 +51,7 @@ class CleanTask(TaskLine):
 
 @dataclass(slots=True)
 class Cleaned:
-    """Which of the tasks' ranges quote a forgotten record, and what became of those that were written anew."""
+    """Which of the tasks' ranges quote a forgotten record, and the new objects of those that were rewritten."""
 
     quoting: list[bool] = field(default_factory=list)
     made: list[ObjectRecord | None] = field(default_factory=list)
@@ -65,7 +65,7 @@ class RewritingContext:
     dry_run: bool
 
     def rewrite(self, task: RewriteTask) -> Rewritten:
-        """Writes objects without the content of hidden rows; one that has none is left as it is."""
+        """Rewrites objects without the content of hidden rows; an object without such content stays unchanged."""
         return Rewritten([self._rewritten(task.layer, row, task.hidden[row.samples]) for row in task.rows])
 
     def clean(self, task: CleanTask) -> Cleaned:
@@ -89,13 +89,13 @@ class RewritingContext:
         objects, rows = self.store.objects, np.array(hidden, np.int64)
         schema = read_schema(objects, row.object)
         with LayerWriter(self.store, schema, layer_spec(layer, schema)) as writer:
-            for batch in neutral_stream(layer, read_batches(objects, row.object), rows):
+            for batch in redacted_batches(layer, read_batches(objects, row.object), rows):
                 writer.write(batch)
             written = writer.finish(layer, row.key, row.shard)
         made = written.part.object
         if made.values == row.values:
             made = ObjectRecord(row.object, row.rows, row.bytes, row.values)
-        # Of its own: the statistics of before lie in one file with those of layers that had such content.
+        # A new file: the old one also holds the statistics of layers with forgotten content.
         return made, put_statistics(self.store, row.shard, [written])
 
 
@@ -111,7 +111,7 @@ class Rewriting:
         self._made: dict[tuple[str, str], tuple[ObjectRecord, str]] = {}  # by layer and object
         self._cleaned: dict[str, ObjectRecord] = {}  # by path of quarantined ranges
         self._quoting: set[str] = set()
-        self.objects = 0  # that were, or would be, written anew
+        self.objects = 0  # that were, or would be, rewritten
         samples = {row.object for row in store.every_row(latest, layout.SAMPLES)}
         self.rows = sum(len(found.pending) for path, found in self._pending.items() if path in samples)
         self._layers = sorted(
@@ -119,22 +119,18 @@ class Rewriting:
         )
 
     def _is_of_own_rows(self, layer: str) -> bool:
-        """Whether no row of a layer says what another row holds, or names it."""
+        """Whether the rows of a layer depend on their own sample alone, and name no other row."""
         return not (layer.startswith(DUPLICATES) or any(map(is_of_all, self._latest.layers[layer].keys)))
 
     def run(self, every: Iterable[TaskCommit], jobs: Jobs, *, dry_run: bool) -> None:
-        """Runs the tasks.
-
-        Args:
-            every: The ingest tasks of every generation.
-            jobs: Where jobs run.
-            dry_run: Only find out which ranges quote forgotten records.
-        """
+        """Runs the tasks. `every`: the ingest tasks of every generation. `dry_run`: only find ranges that quote
+        forgotten records."""
         context = RewritingContext(self._store, dry_run)
         rewriting = {
-            layer: TaskKind(f"rewrite-{layer}", RewriteTask, Silent(context.rewrite)) for layer in self._layers
+            layer: TaskKind(f"rewrite-{layer}", RewriteTask, TaskWithoutBlocks(context.rewrite))
+            for layer in self._layers
         }
-        cleaning = TaskKind("clean", CleanTask, Silent(context.clean))
+        cleaning = TaskKind("clean", CleanTask, TaskWithoutBlocks(context.clean))
         current = {task.quarantine.path for task in self._store.every_task(self._latest) if task.quarantine is not None}
         suspect = self._suspect(every)
         with jobs.folder("purge") as steps:

@@ -11,7 +11,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.pipelines.running.job_steps import JobSteps
-from winnow.pipelines.running.job_tasks import HERE, OPENING_BYTES, Jobs, Silent, TaskFolder, TaskKind, slices
+from winnow.pipelines.running.job_tasks import (
+    HERE,
+    OPENING_BYTES,
+    Jobs,
+    TaskFolder,
+    TaskKind,
+    TaskWithoutBlocks,
+    slices,
+)
 from winnow.pipelines.running.scratch_parts import find_part, put_part
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store.facade import ObjectStore
@@ -168,7 +176,7 @@ def _scan(
     whole: bool,
 ) -> tuple[list[ScanFound], list[Taken]]:
     tasks = TaskFolder(steps)
-    kind = TaskKind(TAKEN, ScanTask, Silent(scans.run))
+    kind = TaskKind(TAKEN, ScanTask, TaskWithoutBlocks(scans.run))
     parts = 1 if whole else NARROW
     for some, size in slices(pending, lambda one: pending[one] // parts + OPENING_BYTES):
         tasks.add(kind, ScanTask(tasks.count, some), size)

@@ -1,8 +1,9 @@
-"""The boundary at a file's content: whatever a reader, a prober or a library raises on it costs the range it was in.
+"""The boundary at a file's content: whatever a reader, a prober or a library raises costs the range that it was
+reading.
 
-Everything that is opened is hostile, and readers rely on libraries that were not written for that. An error of theirs
-is winnow's fault and not the file's, so its range is quarantined as `reader_failed` and a line asks to report it. What
-says nothing of the content passes: memory, the system's own errors, and those that a user can act on.
+Every file is hostile, and libraries were not written for that. Such an error is winnow's fault, so its range is
+quarantined as `reader_failed`, and a line asks the user to report it. Errors that say nothing about the content pass:
+memory, the system's errors, and those that a user can act on.
 """
 
 import re
@@ -25,7 +26,7 @@ Made = TypeVar("Made")
 
 
 def is_of_content(error: Exception) -> bool:
-    """Whether an error came of what was read, rather than of reading it.
+    """Whether an error was caused by the content, rather than by reading it.
 
     The system numbers its errors; a library that raises OSError for content gives no number.
     """
@@ -35,19 +36,19 @@ def is_of_content(error: Exception) -> bool:
 
 
 def is_for_its_task(error: Exception) -> bool:
-    """Whether a first look at a file may end with this: the task that reads it will say what is wrong."""
+    """Whether a first look at a file may ignore this error: the task that reads the file will report it."""
     return isinstance(error, FileNotFoundError | SourceError) or is_of_content(error)
 
 
 def failure(error: Exception) -> str:
-    """What to say of an error of content, the same in every run."""
+    """Describes an error of content, the same in every run."""
     return f"{type(error).__name__}: {one_line(_ADDRESS.sub('0x…', str(error)), 160)}"[:200]
 
 
 def unless_it_fails(
     record: Record, make: Callable[Given, Made], *arguments: Given.args, **named: Given.kwargs
 ) -> Made | Unreadable:
-    """What is made of a record; its range is quarantined if that fails."""
+    """Makes something of a record; its range is quarantined if that fails."""
     try:
         return make(*arguments, **named)
     except Exception as error:
@@ -60,7 +61,7 @@ def unless_it_fails(
 class GuardedReader:
     """Reads a file; where its reader fails, the rest of the part is quarantined.
 
-    Lines of a compressed file and rows have places of their own, so that for these the rest is the whole part.
+    For lines of a compressed file and for rows, whose places are not bytes, the rest is the whole part.
     """
 
     read: Reader

@@ -1,7 +1,7 @@
 """Tables of captions in folders of media: `metadata.csv`, `.tsv` and `.jsonl`, as in Hugging Face's `imagefolder`.
 
-A medium has the captions of all rows that name it, in tables of its folder and of those above, the nearest first. Of a
-table that is itself a file of the source each row is accounted for: it describes a file that is there, or names none.
+A medium has the captions of all rows that name it, in tables of its folder and those above, the nearest first. If a
+table is a file of the source, each of its rows is accounted for: it describes an existing file, or none.
 """
 
 from collections import OrderedDict
@@ -21,7 +21,7 @@ from winnow.schemas.errors import SourceError
 from winnow.schemas.records import FilePart
 
 NAMES: Final = ("metadata.csv", "metadata.tsv", "metadata.jsonl")
-TABLE_BYTES: Final = 16 << 20  # a task holds what it says
+TABLE_BYTES: Final = 16 << 20  # a task holds its content
 FILE_NAME: Final = "file_name"  # the column, unless the recipe names one
 DESCRIBED: Final = "described"
 
@@ -44,7 +44,7 @@ def caption_table_reader(path: str, mapping: ColumnMapping) -> Reader:
 
 
 def row_of_table(objects: ObjectStore, path: str, record: Record) -> Dropped | Unreadable:
-    """What becomes of a row of the table at a path: the file that it names is a sample of its own."""
+    """The event for a row of the table at a path: the file that it names is a sample of its own."""
     folder = path[: path.rfind("/") + 1]
     names = [item.names or "" for item in record.items]
     if not names:
@@ -61,27 +61,25 @@ def row_of_table(objects: ObjectStore, path: str, record: Record) -> Dropped | U
 
 
 class CaptionTables:
-    """What the tables in a source's folders say; some are remembered, since files of a folder lie together."""
+    """The tables in a source's folders; some are cached, since files of a folder come together."""
 
     def __init__(self, objects: ObjectStore, mapping: ColumnMapping, limits: ReadLimits) -> None:
         self._objects, self._mapping, self._limits = objects, mapping, limits
         self._held: OrderedDict[str, Tables] = OrderedDict()
 
     def add(self, path: str, record: Record) -> None:
-        """Adds to the record of a medium what the tables in its folder and above say of it.
+        """Adds the captions that the tables in its folder and above have of a medium.
 
-        Raises:
-            SourceError: A table is too large.
-            OSError: One is there and cannot be read, perhaps temporarily.
+        SourceError if a table is too large; OSError if one exists but cannot be read, perhaps temporarily.
         """
         captions, folder = [*record.captions], path
         while folder:
             folder = folder.rpartition("/")[0]
             for name, rows in self._tables(folder).items():
-                said = rows.get(path, [])
-                captions += [replace(one, origin=name) for row in said for one in _captions(row)]
-                if said and said[0].metadata:
-                    record.metadata.setdefault(name, said[0].metadata)
+                described = rows.get(path, [])
+                captions += [replace(caption, origin=name) for row in described for caption in _captions(row)]
+                if described and described[0].metadata:
+                    record.metadata.setdefault(name, described[0].metadata)
         record.captions = distinct(captions)
 
     def _tables(self, folder: str) -> Tables:
@@ -119,5 +117,5 @@ class CaptionTables:
 
 def _captions(row: Record) -> tuple[Caption, ...]:
     """The captions of a row; those of a table without the column `text` are often called `caption`."""
-    said = row.metadata.get(CAPTION)
-    return row.captions or ((Caption(said),) if isinstance(said, str) and said else ())
+    caption = row.metadata.get(CAPTION)
+    return row.captions or ((Caption(caption),) if isinstance(caption, str) and caption else ())

@@ -1,8 +1,8 @@
 """Parts of videos as samples: a source whose files are the shards of another store, the one of the whole videos.
 
-A row of that store becomes a row for each of its clips, or is dropped; so the rows of its Parquet files are tiled as
-those of any table. No bytes are moved: a clip's medium is the video's, with the ticks between which it is shown. Its
-id depends on the source, the shard and the id of the whole video's sample, and the ticks.
+A row of that store becomes a row for each of its clips, or is dropped; so the rows of its Parquet files are tiled like
+those of any table. No bytes are moved: a clip's medium is the video's, with the ticks between which it is shown. Its id
+depends on the source, the shard, the id of the whole video's sample, and the ticks.
 """
 
 from bisect import bisect_left
@@ -109,7 +109,7 @@ class FilmStore:
 
     def read(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
         """Yields the clips of a shard in order of its rows; a `Reader`, which finds the objects by the part's path."""
-        del stream, limits  # rows of one's own store, read with its own checks
+        del stream, limits  # rows of winnow's own store, read with its checks
         objects = self.listed.objects
         layer = self.config.shots
         of_shots = (*_SHOTS, *_PAUSES) if self.has_pauses else _SHOTS
@@ -120,18 +120,18 @@ class FilmStore:
         there = {layout.SAMPLES: samples, layer: self.shots[part.path]}
         for batch in read_aligned(objects, there, columns, _BATCH_ROWS, hidden):
             for values in zip(*(batch[column.name].to_pylist() for column in columns), strict=True):
-                said = dict(zip((column.name for column in columns), values, strict=True))
-                yield from self._clips(said, row)
+                sample = dict(zip((column.name for column in columns), values, strict=True))
+                yield from self._clips(sample, row)
                 row += 1
 
-    def _clips(self, said: Mapping[str, Any], row: int) -> Iterator[Event]:
+    def _clips(self, sample: Mapping[str, Any], row: int) -> Iterator[Event]:
         """The clips of all videos of a row."""
         number = 0
-        shots = [said[f"{self.config.shots}.{name}"] for name in _SHOTS]
-        media = said["samples.media"]
-        pauses_of = [said.get(f"{self.config.shots}.{name}") or [None] * len(media or ()) for name in _PAUSES]
-        lists = zip(media, *shots, *pauses_of, strict=True) if all(one is not None for one in shots) else ()
-        said_when = _spoken(said["samples.captions"], said["samples.metadata"])
+        shots = [sample[f"{self.config.shots}.{name}"] for name in _SHOTS]
+        media = sample["samples.media"]
+        pauses_of = [sample.get(f"{self.config.shots}.{name}") or [None] * len(media or ()) for name in _PAUSES]
+        lists = zip(media, *shots, *pauses_of, strict=True) if all(shot is not None for shot in shots) else ()
+        said_when = _spoken(sample["samples.captions"], sample["samples.metadata"])
         for item, (medium, begins, ends, begin_seconds, numerator, denominator, stills, moves) in enumerate(lists):
             if begins is None or ends is None or not numerator or not denominator:
                 continue
@@ -139,19 +139,19 @@ class FilmStore:
             pauses = tuple(zip(stills or (), moves or (), strict=True))
             for begin, end, seconds in zip(begins, ends, begin_seconds, strict=True):
                 for start, stop in cut(begin, end, tick, self.config, pauses):
-                    part = {"of": said["samples.id"].hex(), "start": start, "end": stop}
+                    part = {"of": sample["samples.id"].hex(), "start": start, "end": stop}
                     part |= {"numerator": numerator, "denominator": denominator}
                     first = seconds + float((start - begin) * tick)  # since the video's first frame
                     captions = said_when(first, first + float((stop - start) * tick))
                     span = Span(row, 1, "rows", number)
-                    yield self._record(said, medium, part, span, item, stop - start, tick, captions)
+                    yield self._record(sample, medium, part, span, item, stop - start, tick, captions)
                     number += 1
         if not number:
             yield Dropped(Span(row, 1, "rows"), "no_clips")
 
     def _record(
         self,
-        said: Mapping[str, Any],
+        sample: Mapping[str, Any],
         medium: Mapping[str, Any],
         part: dict[str, Json],
         span: Span,
@@ -165,7 +165,7 @@ class FilmStore:
             span,
             f"{part['of']}.{item}.{part['start']}-{part['end']}",
             "clips",
-            url=said["samples.url"],
+            url=sample["samples.url"],
             declared_mime=medium["mime"],
             captions=captions,
             clip=clip,
@@ -181,13 +181,13 @@ def _spoken(
 
     def between(start: float, end: float) -> tuple[Caption, ...]:
         found = []
-        for one in captions:
-            of_lines = times.get(one["origin"])
+        for caption in captions:
+            of_lines = times.get(caption["origin"])
             text = None
             if isinstance(of_lines, list) and all(isinstance(time, int) for time in of_lines):
-                text = lines_between(one["text"], of_lines, start, end)
+                text = lines_between(caption["text"], of_lines, start, end)
             if text != "":  # nothing is said
-                found.append(Caption(one["text"] if text is None else text, one["origin"], one["language"]))
+                found.append(Caption(caption["text"] if text is None else text, caption["origin"], caption["language"]))
         return tuple(found)
 
     return between
@@ -198,14 +198,9 @@ def cut(
 ) -> Iterator[tuple[int, int]]:
     """Yields the clips of a shot, in ticks: all of it, or pieces of `max_seconds`; the last may be shorter.
 
-    Pieces in which no frame begins are left out: all that they show is the last frame of the piece before.
-
-    Args:
-        begin: When its first frame is shown.
-        end: When its last one ends.
-        tick: Seconds.
-        config: How long clips are.
-        pauses: In order: when a frame is shown that stays for long, and when the next one is.
+    Pieces in which no frame begins are left out: they only repeat the frame before. `begin`: when its first frame is
+    shown; `end`: when its last one ends; `tick`: in seconds. `pauses`: in order, when a frame is shown that stays long,
+    and when the next one is.
     """
     longest = max(1, int(config.max_seconds / tick))
     start = begin
@@ -225,8 +220,7 @@ def cut(
 def film_store(address: str, source: str, config: ClipsConfig) -> FilmStore:
     """The whole videos of one source of a store, as its latest generation has them.
 
-    Raises:
-        SourceError: There is no such store, or it lacks the source or the shots.
+    SourceError if there is no such store, or it lacks the source or the shots.
     """
     try:
         store = open_store(open_location(address))

@@ -30,8 +30,7 @@ _MIME_BY_SUFFIX: Final = {
 class FilesReader:
     """Yields the whole file as one record with key `file`; an empty file is dropped.
 
-    Args:
-        beside: Suffixes of files that describe others beside them and are no records of their own.
+    `beside`: suffixes of files that describe others and are no records.
     """
 
     beside: tuple[str, ...] = ()

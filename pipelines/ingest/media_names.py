@@ -1,7 +1,7 @@
-"""What names of pictures, videos and sounds end in: the one list that ingest, `init`, `look` and `plan` go by.
+"""The endings of names of pictures, videos and sounds: the one list for ingest, `init`, `look` and `plan`.
 
-An ending promises nothing, as the bytes of a file decide what it is. It tells what somebody meant it to be, where bytes
-are not looked at yet or are none.
+An ending proves nothing, as the bytes of a file decide. It says what was meant, where bytes are not read yet or
+missing.
 """
 
 from typing import Final
@@ -26,7 +26,7 @@ _MEDIA: Final = PICTURES | VIDEOS | _OTHER_PICTURES | _SOUNDS
 
 
 def ending_of_name(name: str) -> str:
-    """What stands behind the last dot, in small letters; the whole name where there is none."""
+    """What follows the last dot, in lower case; the whole name if there is none."""
     return name.rpartition(".")[2].lower()
 
 

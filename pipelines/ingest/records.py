@@ -78,13 +78,13 @@ class Record:
     referrers: tuple[str, ...] = ()  # addresses at which records beside it say that its own was found
     hops: str | None = None  # the kinds of links that led there from a seed, such as LE
     metadata: dict[str, Json] = field(default_factory=dict)
-    flaw: "Unreadable | None" = None  # of an item: why it is no medium
+    flaw: "Unreadable | None" = None  # of an item: why it is not a medium
     clip: dict[str, Json] | None = None  # the medium of a row that is a part of a video of another store
 
 
 @dataclass(frozen=True, slots=True)
 class Referral:
-    """What a record of an archive that is no capture says of where the address of one was found."""
+    """What a record that is no capture says of where a capture's address was found."""
 
     ids: tuple[str, ...]  # its own, then those of the records that it names
     url: str | None  # what it is about
@@ -98,7 +98,7 @@ class Dropped:
 
     span: Span
     reason: str
-    said: Referral | None = None  # kept with the capture that it is about
+    referral: Referral | None = None  # kept with the capture that it is about
 
 
 @dataclass(frozen=True, slots=True)

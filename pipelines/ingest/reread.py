@@ -17,11 +17,11 @@ from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
 from winnow.pipelines.ingest.records import Reader, Record
 from winnow.pipelines.ingest.rows import Row, page_batch, row_of
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, extract, extraction_writer
-from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
+from winnow.pipelines.running.ledger.worker_deaths import Marker, Position, excluded_positions, has_killed_worker
 from winnow.pipelines.running.tasks import TaskLine
-from winnow.pipelines.running.worker import Heartbeats
+from winnow.pipelines.running.worker import HeartbeatWriter
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.hiding.neutral import is_neutral, neutral, neutral_stream
+from winnow.pipelines.store.hiding.redaction import is_redacted, redacted, redacted_batches
 from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.layers import commit_layers
 from winnow.pipelines.store.tables import read_batches
@@ -52,7 +52,7 @@ class RecordFinder:
         self._context = context
         self._source = source
         self._marker = marker
-        self._poisoned = poisoned(context.store.objects, source.rows.name)
+        self._poisoned = excluded_positions(context.store.objects, source.rows.name)
         self._path = ""
         self._stream: BinaryIO | None = None
         self._reader: Reader | None = None
@@ -99,25 +99,25 @@ class RecordFinder:
         return self._reader, self._stream
 
 
-def extract_shard(context: IngestContext, task: ExtractionTask, beat: Heartbeats) -> None:
+def extract_shard(context: IngestContext, task: ExtractionTask, heartbeat: HeartbeatWriter) -> None:
     """Computes and commits one layer of one committed shard."""
     source = context.sources[task.source]
     bound = next(bound for bound in context.extractors if bound.layer == task.layer)
     objects = context.store.objects
-    step = 1 if is_struck(objects, task.source, task.shard) else BATCH_ROWS
+    step = 1 if has_killed_worker(objects, task.source, task.shard) else BATCH_ROWS
     marker = Marker(task.source, task.shard)
     rows = 0
     hidden = load_hiding(objects).of(objects, task.samples).rows
-    batches = neutral_stream(layout.SAMPLES, read_batches(objects, task.samples, batch_rows=BATCH_ROWS), hidden)
+    batches = redacted_batches(layout.SAMPLES, read_batches(objects, task.samples, batch_rows=BATCH_ROWS), hidden)
     try:
         with extraction_writer(context.store, bound) as writer:
             with closing(RecordFinder(context, source, marker)) as finder:
                 for samples in _small_batches(batches, step):
                     for first, last, pages in _pages(samples, finder):
                         some = samples.slice(first, last - first)
-                        writer.write(neutral(bound.layer, extract(bound, some, pages), is_neutral(some)))
+                        writer.write(redacted(bound.layer, extract(bound, some, pages), is_redacted(some)))
                         rows += last - first
-                        beat(rows, rows, 0)
+                        heartbeat(rows, rows, 0)
             written = writer.finish(task.layer, task.key, task.shard)
         commit_layers(context.store, task.shard, task.source, task.samples, [written])
     finally:

@@ -1,4 +1,4 @@
-"""Makes the row of a record, with what lies beside its file and the media files that it names."""
+"""Makes the row of a record, including what lies beside its file and the media files that it names."""
 
 from contextlib import closing
 
@@ -17,22 +17,14 @@ from winnow.pipelines.ingest.tables.named_media import NamedFiles
 
 
 class RowMaker:
-    """Makes rows of one source; remembers what lies in folders, and files that several records name.
+    """Makes rows of one source; caches what lies in folders, and files that several records name.
 
-    Args:
-        source: The source.
-        limits: What is read of tables of captions, and of archives again.
-        videos: What a video may cost; None: videos are hashed only.
-        reads_large: Whether a medium that was too large to hold is read again, whatever its size.
+    `limits` bound tables of captions, and reading archives again. `videos`: the limits of a video; None: only hash
+    videos. `reads_large`: whether media that were too large to hold are read again, whatever their size.
     """
 
     def __init__(
-        self,
-        source: IngestSource,
-        limits: ReadLimits,
-        videos: VideoLimits | None = None,
-        *,
-        reads_large: bool = True,
+        self, source: IngestSource, limits: ReadLimits, videos: VideoLimits | None = None, *, reads_large: bool = True
     ) -> None:
         self._source, self._limits, self._videos, self._reads_large = source, limits, videos, reads_large
         self._beside = SidecarFiles(source.objects, source.columns)
@@ -40,7 +32,7 @@ class RowMaker:
         self._named = NamedFiles(source.objects, videos)
 
     def row(self, record: Record, path: str, etag: str) -> Row | Dropped | Unreadable:
-        """Converts a record of the file at a path; a failure costs the record."""
+        """Converts a record of the file at a path; an error costs only this record."""
         return unless_it_fails(record, self._row, record, path, etag)
 
     def _row(self, record: Record, path: str, etag: str) -> Row | Dropped | Unreadable:
@@ -53,14 +45,14 @@ class RowMaker:
         named = self._named.find(record) if record.items else None
         try:
             row = row_of(record, path, etag, self._source.rows, named, self._probe)
-        except UnreadableBodyError as error:  # a row without a hash could be no one's match
+        except UnreadableBodyError as error:  # a row without a hash could match nothing
             return Unreadable(record.span, error.reason, error.detail, record.key)
         if in_folder and is_named_as_medium(path) and isinstance(row, Row) and row.modality == "text":
             return Unreadable(record.span, "missing_media", f"the file is {row.mime}", record.key)
         return row
 
     def _probe(self, record: Record, path: str, mime: str) -> Probe:
-        """Measures a medium; one that was too large to hold is read again, piece by piece, where that can be done."""
+        """Measures a medium; one that was too large to hold is read again, in pieces, where possible."""
         if record.body is not None:
             return probe_bytes(record.body, mime, self._videos)
         plain = media_place(record.container) == "plain"

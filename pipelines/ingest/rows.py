@@ -73,7 +73,8 @@ class Row:
         return len(self.text or "") + len(self.html or "") + sum(len(caption.text) for caption in self.captions)
 
     def encode(self) -> None:
-        """Keeps the text as bytes, for who only writes it: a string takes up to four bytes a byte, and Arrow a copy."""
+        """Keeps the text as bytes, if it is only written: a string takes up to four bytes per byte, and Arrow a
+        copy."""
         self.text = self.text.encode() if isinstance(self.text, str) else self.text
         self.html = self.html.encode() if isinstance(self.html, str) else self.html
 
@@ -103,13 +104,8 @@ def row_of(
 ) -> Row | Dropped | Unreadable:
     """Converts a record to a row, or returns why it cannot be one.
 
-    Args:
-        record: What a reader found.
-        path: The file that contains it.
-        etag: The etag of that file.
-        source: What all rows of the source have in common.
-        named: The files that the record's items name, or why one is not there.
-        measure: Measures a record in this file that is a medium of this type.
+    `path` and `etag` are those of its file, `source` what all rows of the source share. `named`: the files that the
+    record's items name, or why one is missing. `measure` measures a medium of the record.
     """
     status = record.metadata.get("http_status")
     if isinstance(status, int) and source.accept_status and status not in source.accept_status:
@@ -159,11 +155,11 @@ def row_of(
                 metadata["replaced_characters"] = decoded.replaced
             if is_page(mime):
                 html = as_html(decoded.text, record.declared_mime)
-                said = with_metas(metadata.get(KEY), html)
-                if said is not None:
-                    metadata[KEY] = said
+                statements = with_metas(metadata.get(KEY), html)
+                if statements is not None:
+                    metadata[KEY] = statements
             else:
-                # as HTML parsers end lines: else a carriage return alone would be a line that is repeated
+                # as HTML parsers do: else a carriage return alone would count as a repeated line
                 text = decoded.text.replace("\r\n", "\n").replace("\r", "\n")
     return Row(
         id=sample_id(source.name, path, key),
@@ -198,7 +194,7 @@ class _Item:
 def _item(
     record: Record, path: str, etag: str, file: NamedFile | str | None, measure: Callable[[Record, str, str], Probe]
 ) -> _Item:
-    """The item of a record: a file of its own, or what the record holds. One that is none has no hash."""
+    """The item of a record: a file of its own, or what the record holds. Without a medium it has no hash."""
     span, flaw = record.span, record.flaw
     if isinstance(file, NamedFile):
         if file.flaw:
@@ -272,7 +268,7 @@ def _position(span: Span) -> str:
 
 
 def _captions(row: Row) -> list[dict[str, object]]:
-    return [{"text": one.text, "origin": one.origin, "language": one.language} for one in row.captions]
+    return [{"text": caption.text, "origin": caption.origin, "language": caption.language} for caption in row.captions]
 
 
 def _reference(record: Record, path: str, etag: str, mime: str, probe: Probe) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Stretches of files as files of their own, of which so much may be read and no more."""
+"""Stretches of files as files of their own, with a limit on the bytes read."""
 
 from collections.abc import Iterator
 from typing import BinaryIO, Final, TypeVar, cast
@@ -13,12 +13,12 @@ _MOST_READ: Final = 64 << 20  # bytes of one window
 SAMPLE_LIMITS: Final = ReadLimits(max_body_bytes=4 << 20, max_member_bytes=64 << 20)
 
 
-class EnoughError(BaseException):  # no reader's boundary may take it for an error of theirs
-    """More of a file was asked for than a window may read: a record is huge, or nothing is what it seems."""
+class EnoughError(BaseException):  # a BaseException, so that no reader's boundary takes it for a reader's error
+    """More than the window's limit was requested: a record is huge, or the data are garbage."""
 
 
 def until_enough(events: Iterator[T]) -> Iterator[T]:
-    """What is read from a section until more of it was asked for than may be."""
+    """The events of a section until it reaches its limit."""
     try:
         yield from events
     except EnoughError:
@@ -26,12 +26,12 @@ def until_enough(events: Iterator[T]) -> Iterator[T]:
 
 
 def section(stream: BinaryIO, start: int, end: int, most: int = _MOST_READ) -> BinaryIO:
-    """A stretch of a file as a file of its own, to be read by `until_enough`, and at most so many bytes of it."""
+    """A stretch of a file as a file of its own, to be read by `until_enough`."""
     return cast(BinaryIO, _Section(stream, start, end, most))
 
 
 class _Section:
-    """A stretch of a file as a file of its own, of which so much may be read and no more."""
+    """A stretch of a file as a file of its own, with a limit on the bytes read."""
 
     def __init__(self, stream: BinaryIO, start: int, end: int, most: int) -> None:
         self._stream = stream

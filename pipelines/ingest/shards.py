@@ -13,7 +13,7 @@ from winnow.pipelines.ingest.rows import Row, page_batch, sample_batch, text_byt
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.matching import Matcher
-from winnow.pipelines.store.hiding.neutral import neutral
+from winnow.pipelines.store.hiding.redaction import redacted
 from winnow.pipelines.store.layers import LayerWriter, put_statistics
 from winnow.schemas.records import ShardRecord
 from winnow.schemas.rows.extraction import PAGES
@@ -97,9 +97,9 @@ class ShardWriter:
         if self._forgotten.selectors.sha256:
             for batch in made:
                 forgotten |= self._forgotten.texts(batch["text"])
-        self._samples.write(neutral(layout.SAMPLES, samples, forgotten))
+        self._samples.write(redacted(layout.SAMPLES, samples, forgotten))
         for batch, bound, writer in zip(made, self._context.extractors, self._layers, strict=True):
-            writer.write(neutral(bound.layer, batch, forgotten))
+            writer.write(redacted(bound.layer, batch, forgotten))
 
     def _close(self) -> None:
         self._flush()
@@ -111,7 +111,7 @@ class ShardWriter:
             for bound, writer in zip(self._context.extractors, self._layers, strict=True)
         ]
         statistics = put_statistics(self._context.store, shard, [samples, *layers])
-        parts = tuple(one.part for one in layers)
+        parts = tuple(layer.part for layer in layers)
         self.shards.append(ShardRecord(shard, samples.part.object, statistics, parts))
         self._samples = None
         self._layers = []

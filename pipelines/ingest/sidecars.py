@@ -1,4 +1,4 @@
-"""What lies beside media says something of them: captions, subtitles, metadata as JSON, labels; in tars and folders."""
+"""The files beside media: captions, subtitles, metadata as JSON, labels; in tars and folders."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -25,17 +25,9 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 def take_sidecar(mapping: ColumnMapping, suffix: str, body: bytes, record: Record, captions: list[Caption]) -> str:
-    """Adds what a sidecar says to a record, and its captions to the list.
+    """Adds a sidecar's content to a record, and its captions to `captions`; returns why it has none, or "".
 
-    Args:
-        mapping: The keys of the source's JSON.
-        suffix: The sidecar's name after that of the medium: `txt`, `meta.json`.
-        body: Its content.
-        record: Gets the metadata, the address and the time.
-        captions: Gets the captions.
-
-    Returns:
-        Why it says nothing usable; empty if it does.
+    `mapping`: the keys of the source's JSON. `suffix`: the sidecar's name after that of the medium: `txt`, `meta.json`.
     """
     if not body:
         return "empty"
@@ -72,9 +64,7 @@ def distinct(captions: Sequence[Caption]) -> tuple[Caption, ...]:
 class SidecarFiles:
     """The sidecars of media in folders: of `a/b.mp4` the files `a/b.txt`, `a/b.json`, `a/b.srt` and `a/b.de.srt`.
 
-    Args:
-        objects: The source.
-        mapping: The keys of its JSON.
+    `mapping`: the keys of the source's JSON.
     """
 
     def __init__(self, objects: ObjectStore, mapping: ColumnMapping) -> None:
@@ -83,11 +73,8 @@ class SidecarFiles:
         self._subtitles: dict[str, list[str]] = {}  # of the last folder: their suffixes, by the name before them
 
     def read(self, path: str, record: Record) -> None:
-        """Adds to the record of a file what the files beside it say.
-
-        Raises:
-            OSError: One is there and cannot be read, perhaps temporarily.
-        """
+        """Adds the content of the files beside it to the record of a file; OSError if one cannot be read, perhaps
+        temporarily."""
         stem = path.rpartition(".")[0] if "." in path.rpartition("/")[2] else path
         captions: list[Caption] = []
         unread = {}
@@ -108,7 +95,7 @@ class SidecarFiles:
 
     def _subtitles_of(self, stem: str) -> list[str]:
         """The suffixes of the subtitles of a file, each with its language or without, sorted."""
-        if not isinstance(self._objects, LocalStore):  # a request for each file; a listing may go on for ever
+        if not isinstance(self._objects, LocalStore):  # one request per file, as a listing may be endless
             others = [one.path[len(stem) + 1 :] for one in self._objects.list(f"{stem}.")]
             return [one for one in others if "/" not in one and one.rpartition(".")[2].lower() in ENDINGS]
         folder, _, name = stem.rpartition("/")
@@ -123,22 +110,22 @@ class SidecarFiles:
 
 
 def _take_json(mapping: ColumnMapping, suffix: str, body: bytes, record: Record, captions: list[Caption]) -> str:
-    said = parse_row(body.removeprefix(_BOM))
-    if isinstance(said, Fault):
-        return f"{said.reason}: {said.detail}"
-    record.metadata[suffix] = said
+    parsed = parse_row(body.removeprefix(_BOM))
+    if isinstance(parsed, Fault):
+        return f"{parsed.reason}: {parsed.detail}"
+    record.metadata[suffix] = parsed
     wanted = mapping.captions or CAPTION
-    found = find(said, wanted)
+    found = find(parsed, wanted)
     texts = found if isinstance(found, list) else [found]
-    languages = languages_of(ABSENT if mapping.language is None else find(said, mapping.language), len(texts))
+    languages = languages_of(ABSENT if mapping.language is None else find(parsed, mapping.language), len(texts))
     captions += [
         Caption(one, f"{suffix}:{wanted}", language)
         for one, language in zip(texts, languages, strict=True)
         if isinstance(one, str) and one.strip()
     ]
-    url = ABSENT if mapping.url is None else find(said, mapping.url)
+    url = ABSENT if mapping.url is None else find(parsed, mapping.url)
     if isinstance(url, str) and url and record.url is None:
         record.url = url
     if mapping.fetched_at is not None and record.fetched_at is None:
-        record.fetched_at = moment(find(said, mapping.fetched_at))
+        record.fetched_at = moment(find(parsed, mapping.fetched_at))
     return ""

@@ -1,6 +1,6 @@
-"""Reads subtitles: the text of SubRip (`.srt`) and WebVTT (`.vtt`) files without markup, and when it is shown.
+"""Reads subtitles: the text of SubRip (`.srt`) and WebVTT (`.vtt`) files without markup, and their times.
 
-Hostile ones cost nothing else: what is no cue is passed over, in time linear in the file.
+Hostile files do no harm: what is no cue is skipped, in time linear in the file.
 """
 
 import re
@@ -37,7 +37,7 @@ _BOMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Subtitles:
-    """What is said in a file: a line for each that is shown, and its language, if the file says it."""
+    """A file's lines with their times, and its language, if the file says it."""
 
     text: str
     language: str | None = None
@@ -45,15 +45,11 @@ class Subtitles:
 
 
 class UndecodableTextError(Exception):
-    """Where a text is not in the charset that its mark tells."""
+    """A text is not in the charset that its byte-order mark says."""
 
 
 def decoded(raw: bytes) -> str:
-    """A text in UTF-8, or in what a byte-order mark before it says.
-
-    Raises:
-        UndecodableTextError: It is in another charset.
-    """
+    """A text in UTF-8, or in the charset of its byte-order mark; UndecodableTextError if it is in another one."""
     mark, charset = next(((mark, name) for mark, name in _BOMS if raw.startswith(mark)), (b"", "utf-8"))
     try:
         return raw[len(mark) :].decode(charset)
@@ -64,13 +60,13 @@ def decoded(raw: bytes) -> str:
 def read_subtitles(raw: bytes) -> Subtitles | str:
     """The text of a file, or why it has none.
 
-    A line that is shown again in the next cue, as captions that roll over the screen are, is kept once.
+    A line that repeats in the next cue, as in rolling captions, is kept once.
     """
     try:
         lines = decoded(raw).replace("\0", "").splitlines()
     except UndecodableTextError as error:
         return str(error)
-    said: list[str] = []
+    texts: list[str] = []
     times: list[int] = []
     shown: dict[str, int] = {}  # the lines of the last cue, and which they are of all
     language = None
@@ -84,11 +80,11 @@ def read_subtitles(raw: bytes) -> Subtitles | str:
                 times[2 * known + 1] = max(times[2 * known + 1], cue.end)
                 now[line] = known
                 continue
-            now[line] = len(said)
-            said.append(line)
+            now[line] = len(texts)
+            texts.append(line)
             times += (cue.start, cue.end)
         shown = now
-    return Subtitles("\n".join(said), language, tuple(times)) if said else "no cue with a text"
+    return Subtitles("\n".join(texts), language, tuple(times)) if texts else "no cue with a text"
 
 
 def lines_between(text: str, times: Sequence[int], start: float, end: float) -> str | None:
@@ -103,7 +99,7 @@ def lines_between(text: str, times: Sequence[int], start: float, end: float) -> 
 def language_of_name(suffix: str) -> str | None:
     """The language that a name gives: `de` of `de.srt`, `pt-BR` of `pt-BR.forced.vtt`, none of `srt`."""
     pieces = suffix.split(".")[:-1]
-    found = [one for one in pieces if _LANGUAGE.fullmatch(one)]
+    found = [piece for piece in pieces if _LANGUAGE.fullmatch(piece)]
     return next((one for one in found if one.lower() not in _NOT_LANGUAGES), found[0] if found else None)
 
 

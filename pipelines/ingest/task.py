@@ -6,26 +6,39 @@ run twice, concurrently or after a crash, and the first to finish wins. Both wou
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import closing
-from typing import BinaryIO
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from winnow.pipelines.decoding.known_harm import KNOWN_HARM
+from winnow.filters.image.decode.containers import Bytes, InMemoryBytes
+from winnow.filters.known_harm.matching import HarmMatch
+from winnow.pipelines.decoding.file_bytes import FileBytes
+from winnow.pipelines.decoding.known_harm import KNOWN_HARM, KnownHarm
+from winnow.pipelines.ingest.archives.large_bodies import open_body
 from winnow.pipelines.ingest.boundary import is_of_content, unless_it_fails
 from winnow.pipelines.ingest.etag import content_etag
-from winnow.pipelines.ingest.formats import container_reader, format_of
-from winnow.pipelines.ingest.known_harm import known_harm_of
+from winnow.pipelines.ingest.formats import container_reader, format_of, media_place
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.planning.identities import SeenIds
-from winnow.pipelines.ingest.records import Covered, Dropped, Event, Reader, Record, Unreadable, repeated_key
+from winnow.pipelines.ingest.records import (
+    Covered,
+    Dropped,
+    Event,
+    Reader,
+    ReadLimits,
+    Record,
+    Unreadable,
+    repeated_key,
+)
 from winnow.pipelines.ingest.row_maker import RowMaker
 from winnow.pipelines.ingest.rows import Row, sample_batch, text_bytes
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, ShardWriter
 from winnow.pipelines.running.ledger.ingest_tasks import IngestTask, TaskFile
-from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
+from winnow.pipelines.running.ledger.worker_deaths import Marker, Position, excluded_positions, has_killed_worker
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.matching import Matcher
 from winnow.pipelines.store.hiding.scans import load_hiding
@@ -41,8 +54,10 @@ COPY_BYTES = 1 << 20
 RANGES_PER_BATCH = 8192
 RECORDS_PER_BEAT = 16  # videos may take seconds each
 
-Beat = Callable[[int, int, int], None]
+ReportProgress = Callable[[int, int, int], None]
 """Called now and then with the number of records read, rows made and bytes done."""
+
+__all__ = ["known_harm_of"]
 
 
 def range_row(source: str, path: str, event: Dropped | Unreadable) -> dict[str, object]:
@@ -101,15 +116,17 @@ class RangeWriter:
 class TaskRun:
     """The state of one running task; `one_by_one` finds the row on which a batch fails."""
 
-    def __init__(self, context: IngestContext, task: IngestTask, beat: Beat, *, one_by_one: bool = False) -> None:
+    def __init__(
+        self, context: IngestContext, task: IngestTask, heartbeat: ReportProgress, *, one_by_one: bool = False
+    ) -> None:
         self._context = context
         self._source = context.sources[task.source]
         self._task = task
-        self._beat = beat
+        self._heartbeat = heartbeat
         self._key = self._source.key(context.limits)
         objects = context.store.objects
-        self._one_by_one = one_by_one or is_struck(objects, task.source, task.name)
-        self._poisoned = poisoned(objects, task.source)
+        self._one_by_one = one_by_one or has_killed_worker(objects, task.source, task.name)
+        self._poisoned = excluded_positions(objects, task.source)
         self._marker = Marker(task.source, task.name)
         self._forgotten = Matcher(load_hiding(objects).selectors)
         self._forgotten_ids = set(self._forgotten.selectors.id)
@@ -175,7 +192,9 @@ class TaskRun:
             if self._source.clips is not None:
                 reader: Reader = self._source.clips.read
             else:
-                reader = container_reader(self._source.format, path, self._source.columns, checked=checked, tied=True)
+                reader = container_reader(
+                    self._source.format, path, self._source.columns, checked=checked, with_referrers=True
+                )
             first, last = -1, -1
             self._seen = SeenIds()  # ids include the path, so files cannot share one
             for event in reader(stream, part, self._context.limits):
@@ -190,11 +209,11 @@ class TaskRun:
                 if self._records % RECORDS_PER_BEAT == 0:
                     at = span.offset if span.unit == "bytes" else stream.tell()  # of one member all lines have one
                     read = min(max(0, at - part.start), part.end - part.start)
-                    self._beat(self._records, self._kept, self._done_bytes + read)
-            self._settle()
+                    self._heartbeat(self._records, self._kept, self._done_bytes + read)
+            self._admit_waiting()
             digest = part_digest(stream, part.start, part.end)
         self._done_bytes += part.end - part.start
-        self._beat(self._records, self._kept, self._done_bytes)
+        self._heartbeat(self._records, self._kept, self._done_bytes)
         return InputRecord(
             path=path, size=part.size, start=part.start, end=part.end, digest=digest, first=first, last=last
         )
@@ -215,7 +234,7 @@ class TaskRun:
             self._waiting.append(outcome)
             self._waiting_held += outcome.held
             if self._one_by_one or len(self._waiting) >= BATCH_ROWS or self._waiting_held >= BATCH_BYTES:
-                self._settle()
+                self._admit_waiting()
         else:
             self._refuse(path, outcome)
 
@@ -230,7 +249,7 @@ class TaskRun:
         match = known_harm_of(self._context.known_harm, row, record, self._source.objects, self._context.limits)
         return row if match is None else Unreadable(record.span, KNOWN_HARM, str(match), record.key)
 
-    def _settle(self) -> None:
+    def _admit_waiting(self) -> None:
         """Admits the waiting rows, except those whose id appeared before."""
         keyed = [row.id for row in self._waiting if row.keyed]
         fresh = iter(self._seen.admit(keyed))
@@ -266,14 +285,14 @@ class TaskRun:
         )
 
 
-def run_task(context: IngestContext, task: IngestTask, beat: Beat) -> TaskCommit:
+def run_task(context: IngestContext, task: IngestTask, heartbeat: ReportProgress) -> TaskCommit:
     """Runs and commits a task; returns the effective commit, which may be another run's."""
     try:
-        commit = TaskRun(context, task, beat).run()
+        commit = TaskRun(context, task, heartbeat).run()
     except Exception as error:
         if not is_of_content(error):
             raise
-        commit = TaskRun(context, task, beat, one_by_one=True).run()
+        commit = TaskRun(context, task, heartbeat, one_by_one=True).run()
     path = layout.task_commit(commit.key, commit.task)
     objects = context.store.objects
     return commit if put_record_if_absent(objects, path, commit) else read_record(objects, TaskCommit, path)
@@ -295,3 +314,35 @@ def _pieces(stream: BinaryIO, start: int, end: int) -> Iterator[bytes]:
             return
         start += len(piece)
         yield piece
+
+
+def known_harm_of(
+    harm: KnownHarm, row: Row, record: Record, objects: ObjectStore, limits: ReadLimits
+) -> HarmMatch | None:
+    """The first medium of a row that a list names; one that is too large to hold is read again, in pieces.
+
+    `record`: what the row was made from; `objects`: the source, for media that are files of their own, and large ones;
+    `limits`: those the record was read under.
+    """
+    media: Sequence[Mapping[str, Any]] = row.media
+    for item, medium in zip(record.items or (record,), media, strict=False):  # a text has no medium
+        with ExitStack() as opened:
+
+            def content(
+                item: Record = item, reference: Mapping[str, Any] = medium["ref"], opened: ExitStack = opened
+            ) -> Bytes | None:
+                if item.body is not None:
+                    return InMemoryBytes(item.body)
+                plain = media_place(reference["container"]) == "plain"
+                if not plain and item.large is None:
+                    return None
+                stream = opened.enter_context(closing(objects.open(reference["path"])))
+                if plain:
+                    return FileBytes(stream, reference["length"], reference["offset"])
+                body = open_body(stream, stream.seek(0, 2), item, limits)
+                return None if body is None else opened.enter_context(closing(body)).content
+
+            found = harm.match(medium["mime"], medium["sha256"], content)
+            if found is not None:
+                return found
+    return None

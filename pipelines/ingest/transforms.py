@@ -9,7 +9,7 @@ from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.reread import ExtractionTask, extract_shard
 from winnow.pipelines.ingest.task import run_task
 from winnow.pipelines.running.ledger.ingest_tasks import IngestTask, TaskFile
-from winnow.pipelines.running.worker import Heartbeats, settle
+from winnow.pipelines.running.worker import HeartbeatWriter, prepare_worker
 from winnow.pipelines.store import layout
 from winnow.schemas.identity import Json, canonical_json
 from winnow.schemas.records import FilePart
@@ -23,17 +23,14 @@ class RunIngest(beam.DoFn):
 
     def setup(self) -> None:
         """Runs once per process."""
-        settle()
+        prepare_worker()
 
     def process(self, element: bytes) -> Iterator[str]:
         """Runs the task unless it is committed; safe to repeat."""
         task = ingest_task(element)
         key = self._context.sources[task.source].key(self._context.limits)
-        heart = Heartbeats(self._context.store.objects, layout.task_commit(key, task.name))
-        try:
-            commit = run_task(self._context, task, heart)
-        finally:
-            heart.stop()
+        with HeartbeatWriter(self._context.store.objects, layout.task_commit(key, task.name)) as heartbeat:
+            commit = run_task(self._context, task, heartbeat)
         yield commit.task
 
 
@@ -43,11 +40,8 @@ class RunExtraction(RunIngest):
     def process(self, element: bytes) -> Iterator[str]:
         """Reads the shard's records again by reference."""
         task = ExtractionTask.from_json(element)
-        heart = Heartbeats(self._context.store.objects, task.commit)
-        try:
-            extract_shard(self._context, task, heart)
-        finally:
-            heart.stop()
+        with HeartbeatWriter(self._context.store.objects, task.commit) as heartbeat:
+            extract_shard(self._context, task, heartbeat)
         yield task.shard
 
 

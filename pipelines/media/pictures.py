@@ -1,7 +1,7 @@
-"""From the references of some rows to decoded pictures, each decoded once for every operator that looks at it.
+"""Decodes the pictures of some rows, each once for every operator that looks at it.
 
 A picture that is gone or cannot be decoded is no failure: it gets a status. A lost disk is one: the task is retried.
-Decoded pictures, and files, are held up to a number of bytes; beyond that they are given in several batches.
+Decoded pictures and files are held up to a number of bytes; beyond that they come in several batches.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from winnow.filters.image.decode.stills import TOO_LARGE, DecodeLimits, Still, U
 from winnow.filters.operators import FILES, NO_PIXELS
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.pipelines.decoding.decoding_process import BATCH_FILES
-from winnow.pipelines.decoding.isolation import CRASHED, HELD_BYTES, Room
+from winnow.pipelines.decoding.isolation import CRASHED, HELD_BYTES, PixelBuffer
 from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable, status_of_other
 from winnow.pipelines.media.required_media import RequiredMedia
 from winnow.pipelines.reading.items import list_ends, list_sums
@@ -48,10 +48,8 @@ class PictureSource:
 class Items:
     """The items of some rows, as one operator looks at them.
 
-    Attributes:
-        offsets: Where the items of each row begin, and their end.
-        statuses: Why an item is in no batch; filled while batches are given.
-        batches: From numbers of items, ascending, to batches of those that can be looked at, with their numbers.
+    `offsets`: where the items of each row begin, and the end. `statuses`: why an item is in no batch; filled while
+    batches are given. `batches`: from ascending item numbers to batches of the usable ones, with their numbers.
     """
 
     offsets: NDArray[np.int64]
@@ -65,16 +63,10 @@ class Items:
 
 
 class Pictures:
-    """The items of some rows of one source, decoded when they are first asked for.
+    """The items of some rows of one source, decoded on first use.
 
-    Args:
-        source: Where they are read.
-        name: The source of the rows.
-        media: The items of each row.
-        crashed: The pictures that are not to be decoded again, and where more of them are noted.
-        sides: What `decoded` will be asked for.
-        keeps_files: Whether some operator asks for files, which are kept for the others then.
-        finder: Reads them again.
+    `sides`: what `decoded` will be asked for. `keeps_files`: whether some operator asks for files, which are then kept.
+    `crashed`: the pictures not to decode again; new ones are added. `finder` reads pictures again.
     """
 
     def __init__(
@@ -94,7 +86,7 @@ class Pictures:
         self.statuses: list[str | None] = [None] * len(self._items)
         self._stills: dict[tuple[int, int], Still] = {}  # by item and scale
         self._sides: dict[int, tuple[int, int]] = {}  # of items that have been decoded; those of their rows may lie
-        self._room = Room(source.limits, source.held_bytes)
+        self._room = PixelBuffer(source.limits, source.held_bytes)
         self._common = next((side for side in sides if side != NO_PIXELS), 1)
         self._repeated = {side for side in sides if side is not None and sides.count(side) > 1}
         self._shrunk: dict[tuple[int, int], Still] = {}  # by item and side
@@ -105,19 +97,17 @@ class Pictures:
         self._unread: list[str | None] = [None] * len(self._items)
 
     def decoded(self, side: int | None) -> Items:
-        """The items, for an operator that looks at pictures of at most this side."""
+        """The items, for an operator whose pictures have at most this side."""
         return Items(self.offsets, self.statuses, partial(self.batches, side=side))
 
     def files(self) -> Items:
-        """The items, for an operator that looks at their files, with `winnow.filters.operators.FILES`."""
+        """The items, for an operator that reads their files, with `winnow.filters.operators.FILES`."""
         return Items(self.offsets, self._unread, self._file_batches)
 
     def batches(self, items: NDArray[np.int64], side: int | None) -> Iterator[tuple[NDArray[np.int64], pa.RecordBatch]]:
-        """Yields the decodable ones of these items, with `winnow.filters.operators.IMAGES`, some at a time.
+        """Yields the decodable ones of these ascending items, with `winnow.filters.operators.IMAGES`, some at a time.
 
-        Args:
-            items: Numbers of items, ascending.
-            side: The longest side that the caller wants; None for every pixel, `NO_PIXELS` for any.
+        `side`: the longest side that the caller wants; None for every pixel, `NO_PIXELS` for any.
         """
         wanted = self._common if side == NO_PIXELS else side
         found: list[int] = []
@@ -178,7 +168,7 @@ class Pictures:
         return np.array(items, np.int64), pa.RecordBatch.from_arrays(columns, schema=FILES)
 
     def _content(self, finder: MediaFinder, item: int) -> bytes | Unavailable:
-        """An item's bytes, or why they cannot be had."""
+        """An item's bytes, or why they are unavailable."""
         if item in self._files:
             return self._files[item]
         found = finder.find(self._items[item])
@@ -236,7 +226,7 @@ class Pictures:
         return scale_of(self._items[item]["mime"], *self._sides[item], side)
 
     def _file(self, finder: MediaFinder, item: int) -> tuple[bytes, str] | None:
-        """The file of an item, and its type; None, and a status, if it cannot be had or is not to be decoded."""
+        """The file of an item, and its type; None, and a status, if it is unavailable or must not be decoded."""
         mime = self._items[item]["mime"] or ""
         if not mime.startswith("image/"):
             self.statuses[item] = status_of_other(mime, NOT_AN_IMAGE)
@@ -252,13 +242,7 @@ class Pictures:
 
 
 def decoded_bytes(media: pa.ListArray, sides: Sequence[int | None], limits: DecodeLimits) -> NDArray[np.int64]:
-    """For each row, about what its pictures take when they are decoded for these sides, as far as ingest knows.
-
-    Args:
-        media: The items of each row.
-        sides: What operators ask for.
-        limits: What is decoded.
-    """
+    """The approximate bytes of each row's decoded pictures for these sides, as far as ingest knows their sizes."""
     items = media.flatten()
     width, height = (
         pc.fill_null(pc.struct_field(items, name), 0).to_numpy(zero_copy_only=False).astype(np.int64)

@@ -1,6 +1,6 @@
-"""Reads the bytes of media again from where they were found during ingest.
+"""Reads the bytes of media again from where ingest found them.
 
-A file that is missing, has changed or cannot be read is no error here: whoever asks is told why a medium cannot be had.
+A file that is missing, has changed or cannot be read is no error here: the caller gets the reason.
 """
 
 import hashlib
@@ -75,7 +75,7 @@ def referred_bytes(items: pa.StructArray) -> pa.Int64Array:
 
 
 def _lies_plain(reference: Mapping[str, Any]) -> bool:
-    """Whether a medium's bytes are a range of its file as it is."""
+    """Whether a medium's bytes are an unencoded range of its file."""
     return media_place(reference["container"]) == "plain"
 
 
@@ -161,15 +161,12 @@ class MediaFinder:
         return body.content
 
     def should_copy(self, medium: Mapping[str, Any], most: int) -> bool:
-        """Whether a medium is to be copied piece by piece, having more bytes than this: a table's cell is one value."""
+        """Whether a medium is copied in pieces, being larger than this: a table's cell is one value."""
         size: int = medium["bytes"] or medium["ref"]["length"]
         return size > min(most, self._limits.max_body_bytes) and media_place(medium["ref"]["container"]) != "cells"
 
     def copy_to(self, medium: Mapping[str, Any], out: BinaryIO) -> Unavailable | None:
-        """Copies a medium of any size, in little memory.
-
-        Where it returns a reason, what it has written is to be thrown away.
-        """
+        """Copies a medium of any size, in little memory; if it returns a reason, what it has written is worthless."""
         reference = medium["ref"]
         path, offset = reference["path"], 0
         content = self.open(medium)
@@ -189,7 +186,7 @@ class MediaFinder:
         return Unavailable(path, FILE_CHANGED) if medium["sha256"] not in (None, state.hexdigest()) else None
 
     def _unchanged(self, reference: Mapping[str, Any]) -> Unavailable | None:
-        """Opens the file of a reference; why it is not the file of old, if so."""
+        """Opens the file of a reference, unless it has changed: then the reason."""
         self._open(reference["path"], reference["container"])
         if self._gone is not None:
             return self._gone
@@ -252,6 +249,6 @@ class MediaFinder:
         except OSError as error:
             self._gone = Unavailable(path, FILE_MISSING if isinstance(error, FileNotFoundError) else UNREADABLE)
             self._failure = error
-        # A file that a row names is read as a file, whatever the format of the source's tables.
+        # A file that a row names is read as a file, whichever format the source's tables have.
         whole = container == FILE
         self._reader = FilesReader() if whole else container_reader(self._source.format, path, self._source.columns)

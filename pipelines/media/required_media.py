@@ -1,8 +1,8 @@
-"""Reads media again for values that are kept: a lost disk is no fact about a picture.
+"""Reads media again for values that are stored: a lost disk is no fact about a picture.
 
-A medium that has changed, or whose record or single file is missing, is permanently unavailable, and whoever asks may
-write so in its row. If the whole root is missing or empty, as when a disk is not mounted, or reading fails for another
-reason, the task fails and is retried.
+A medium that has changed, or whose record or single file is missing, is permanently unavailable, and the caller may
+write that into its row. If the whole root is missing or empty, as when a disk is not mounted, or reading fails for
+another reason, the task fails and is retried.
 """
 
 import os
@@ -52,7 +52,7 @@ class RequiredMedia(MediaFinder):
 
     @property
     def file_is_missing(self) -> bool:
-        """Whether the last file that was asked for is not there at all."""
+        """Whether the last requested file does not exist."""
         return self._gone is not None
 
     def _body(self, path: str, reference: Mapping[str, Any]) -> bytes | None:

@@ -1,8 +1,8 @@
-"""Task inputs that no column holds: the first picture of each row, decoded as it is for operators, in squares; where a
-score asks for them, frames of the first video of a row without a picture.
+"""Task inputs that no column holds: the first picture of each row in squares, decoded as for operators; where a score
+asks for them, frames of the first video of a row without a picture.
 
 A picture that has changed, cannot be decoded under the recipe's limits, or whose record or single file is missing is
-marked permanently in its row; for what may pass, the task fails (`required_media.py`).
+marked permanently in its row; for a temporary error the task fails (`required_media.py`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,13 +38,9 @@ DECODED = 64 << 20  # bytes of their squares; a larger one is held alone
 class Images:
     """The first picture of consecutive rows, or frames of their videos.
 
-    Attributes:
-        rows: The rows.
-        passes: A picture for each row (`winnow.scoring.protocol.picture_type`; null if it has none that can be
-            decoded), as often as frames are asked for: the first has the middle frame of each video. A picture, and
-            the frames of a video with fewer, come again.
-        statuses: Why a picture is not there, else None.
-        counts: How many passes show each row something new.
+    `passes`: a picture for each row (`winnow.scoring.protocol.picture_type`; null if none can be decoded), as often as
+    frames are requested. The first pass has the middle frame of each video; pictures, and videos with fewer frames,
+    repeat. `statuses`: why a picture is missing, else None. `counts`: how many passes show each row something new.
     """
 
     rows: slice
@@ -68,22 +64,15 @@ class Inputs:
     crashed_videos: CrashedVideos | None = None
 
     def in_store(self, objects: ObjectStore) -> "Inputs":
-        """The same, with the media of a store that killed whatever decoded them, which are not decoded again."""
+        """The same, with the store's record of media that crashed their decoder, which are skipped."""
         if self.pictures is None:
             return self
         return replace(self, crashed=CrashedPictures(objects), crashed_videos=CrashedVideos(objects))
 
     def images(self, media: pa.ListArray, source: str, side: int, max_rows: int = ROWS) -> Iterator[Images]:
-        """Yields each row's first picture, some rows at a time.
+        """Yields each row's first picture, some rows at a time; StageError if a file cannot be reached.
 
-        Args:
-            media: The media of a source's rows.
-            source: The source.
-            side: The pixels per side of the squares.
-            max_rows: The most rows at once; fewer if their squares would take more than `DECODED`.
-
-        Raises:
-            StageError: A file cannot be reached.
+        `side`: of the squares. `max_rows`: the most rows at once; fewer if their squares would exceed `DECODED`.
         """
         most = 1 if self.frames is None else self.frames.max_frames
         step = max(1, min(max_rows, DECODED // (picture_type(side).byte_width * most)))

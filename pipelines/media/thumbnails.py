@@ -1,9 +1,8 @@
-"""Small pictures of items for people to look at: decoded under the recipe's limits, and written anew as JPEG.
+"""Thumbnails of items for people: decoded under the recipe's limits, and written anew as JPEG.
 
-Of a video there is a frame of each shot, side by side. Nothing of the file but its pixels is left: no metadata, no
-other frames, nothing that a viewer might parse. Pictures that a layer calls unsafe are reduced to a few blocks of
-colour, as are those that it could not measure; a picture that was forgotten is not read. Both the number of pictures
-and their bytes are limited.
+A video is shown by a frame of each shot, side by side. Only pixels are kept: no metadata, no other frames, nothing that
+a viewer might parse. Pictures that a layer calls unsafe, or could not measure, are reduced to a few blocks of colour; a
+forgotten picture is not read. The number of pictures and their bytes are limited.
 """
 
 from collections.abc import Mapping, Sequence
@@ -82,7 +81,7 @@ class ItemPlace:
 
 @dataclass(frozen=True, slots=True)
 class Thumbnail:
-    """A small picture, or why there is none; and what the row says of the item."""
+    """A thumbnail, or why there is none; and the row's facts about the item."""
 
     status: str  # ok, or why there is no picture
     jpeg: bytes = b""
@@ -104,7 +103,7 @@ def picture_source(recipe: Recipe) -> PictureSource:
 
 
 class _ShownMedia(MediaFinder):
-    """Finds pictures to look at: one that cannot be had now is not shown, and no failure."""
+    """Finds pictures to show: one that is unavailable now is not shown, and no failure."""
 
     def find(self, medium: Mapping[str, Any]) -> dict[str, Any] | Unavailable:
         """A picture, or why there is none."""
@@ -123,15 +122,7 @@ class _ShownMedia(MediaFinder):
 
 @dataclass(frozen=True)
 class Thumbnails:
-    """Makes the small pictures of one generation.
-
-    Args:
-        store: The store.
-        generation: Its generation.
-        source: Where pictures are read.
-        limits: How many there may be.
-        unblurred: Show unsafe pictures as they are.
-    """
+    """Makes the thumbnails of one generation. `unblurred`: show unsafe pictures as they are."""
 
     store: Store
     generation: Generation
@@ -227,9 +218,9 @@ class Thumbnails:
                     found[place] = Thumbnail(NO_FRAMES, facts=facts)
                     continue
                 blurred = not self.unblurred and (place.row, place.item) in unsafe
-                pixels = [hidden_behind_blocks(one.pixels) if blurred else one.pixels for one in frames]
+                pixels = [hidden_behind_blocks(frame.pixels) if blurred else frame.pixels for frame in frames]
                 drawn = self._drawn(side_by_side(pixels), facts, blurred=False)
-                found[place] = replace(drawn, blurred=blurred, moments=tuple(one.seconds for one in frames))
+                found[place] = replace(drawn, blurred=blurred, moments=tuple(frame.seconds for frame in frames))
         return found
 
     def _shots(self, shard: str, place: ItemPlace) -> list[Part]:
@@ -265,13 +256,13 @@ class Thumbnails:
 
     @cached_property
     def _safety(self) -> Mapping[tuple[str, str], ManifestRow]:
-        """Of each layer about safety and each shard."""
+        """The rows of each layer about safety, by shard."""
         layers = () if self.unblurred else (NSFW_LAYER, NSFW_OF_VIDEOS)
         there = [layer for layer in layers if layer in self.generation.layers]
         return {(layer, row.shard): row for layer in there for row in self.store.manifest(self.generation, layer)}
 
     def _unsafe(self, shard: str, rows: Sequence[int], layer: str) -> set[tuple[int, int]]:
-        """The items of these rows that may not be seen: null is never safe (a row is a few items)."""
+        """The items of these rows that must not be shown: null is never safe (a row is a few items)."""
         measured = self._safety.get((layer, shard))
         if measured is None:
             return set()
@@ -283,12 +274,10 @@ class Thumbnails:
 
 
 def unsafe_items(measured: pa.Table, counts: Sequence[int], most: float) -> list[set[int]]:
-    """Return, for a few rows, the items that may not be seen: a score that is missing is never safe.
+    """The items of a few rows that must not be shown: a missing score is never safe.
 
-    Args:
-        measured: The rows of the layer `image.nsfw` or `video.nsfw`.
-        counts: How many items each row has.
-        most: The highest score of an item that may be seen.
+    `measured`: the rows of the layer `image.nsfw` or `video.nsfw`; `counts`: the number of each row's items; `most`:
+    the highest score that may be shown.
     """
     worst = [f"{name}_worst" for name in NSFW_SCORES]
     names = worst if any(name in measured.column_names for name in worst) else NSFW_SCORES
@@ -303,7 +292,7 @@ def unsafe_items(measured: pa.Table, counts: Sequence[int], most: float) -> list
 
 
 def hidden_behind_blocks(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The picture as a few blocks of its mean colours, from which nothing can be recovered, at about its size."""
+    """A few blocks of the picture's mean colours at about its size, from which nothing can be recovered."""
     height, width = pixels.shape[:2]
     rows, columns = fitted(height, width, BLURRED)
     small = shrink(pixels, rows, columns)

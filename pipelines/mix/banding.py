@@ -31,12 +31,7 @@ class Bands:
     notes: tuple[str, ...] = ()  # for the user
 
     def of(self, groups: NDArray[np.uint32], keys: Keys) -> NDArray[np.uint16]:
-        """Return the band of each candidate.
-
-        Args:
-            groups: Each candidate's group.
-            keys: Each candidate's value, as an ordered key.
-        """
+        """Return the band of each candidate, given its group and the ordered key of its value."""
         found = np.zeros(len(keys), np.uint16)
         if not len(keys):
             return found
@@ -53,12 +48,10 @@ class Bands:
 
 
 def find_bands(level: BandLevel, groups: int, parts: Callable[[], Iterator[Part]]) -> Bands:
-    """Find the bands of every group.
+    """Find the bands of every group. `parts`: candidates with their group, the ordered key of their value, and their
+    units.
 
-    Args:
-        level: The recipe's settings.
-        groups: The number of groups; bands that are shares have their own cuts in each group.
-        parts: The candidates with their group, the ordered key of their value, and their units.
+    Bands that are shares have their own cuts in each group.
     """
     if level.rehydrate is not None or level.repeats is not None:
         return _repeat_bands(level, groups)
@@ -107,7 +100,7 @@ def _band_names(count: int) -> tuple[str, ...]:
 def _repeat_bands(level: BandLevel, groups: int) -> Bands:
     if level.repeats is not None:
         # Below the first step a text is taken once.
-        steps = [(-math.inf, 1), *((one.at, one.repeats) for one in level.repeats)]
+        steps = [(-math.inf, 1), *((repeat.at, repeat.repeats) for repeat in level.repeats)]
     else:
         table: Rehydration = _TABLES[level.rehydrate or "fineweb2"]
         steps = [(float(size), repeats) for size, repeats in table.steps]

@@ -93,11 +93,8 @@ class CandidateFinder:
     def find(
         self, shard: ShardObjects, kept: NDArray[np.bool_], dropped: DroppedMedia = NO_MEDIA_DROPPED
     ) -> ShardCandidates:
-        """Return the candidates among the rows that the rules keep, without the media that rules drop.
-
-        Raises:
-            RecipeError: A stage's condition cannot handle a value.
-        """
+        """Return the candidates among the rows that the rules keep, without the media that rules drop; RecipeError if a
+        stage's condition cannot handle a value."""
         objects, at = self.pinned.store.objects, 0
         parts: list[dict[str, NDArray[Any]]] = []
         cells: dict[tuple[str, str], int] = {}

@@ -80,7 +80,7 @@ def _table(batches: Iterable[pa.RecordBatch]) -> pa.Table:
 
 
 def _batch(draws: Sequence[DrawnObject]) -> pa.RecordBatch:
-    columns = {name: [getattr(one, name) for one in draws] for name in DRAWN_OBJECTS.names}
+    columns = {name: [getattr(draw, name) for draw in draws] for name in DRAWN_OBJECTS.names}
     return pa.RecordBatch.from_pydict(columns, schema=DRAWN_OBJECTS)
 
 

@@ -57,10 +57,12 @@ class DrawnShards(Sequence[DrawnShard]):
     def __getitem__(self, at: int | slice) -> DrawnShard | Sequence[DrawnShard]:
         return list(map(self._shard, self._draws[at])) if isinstance(at, slice) else self._shard(self._draws[at])
 
-    def _shard(self, one: DrawnObject) -> DrawnShard:
-        rows = {layer: found[one.shard] for layer, found in self._layers.items()}
+    def _shard(self, drawn_object: DrawnObject) -> DrawnShard:
+        rows = {layer: found[drawn_object.shard] for layer, found in self._layers.items()}
         objects = {layer: row.object for layer, row in rows.items()}
-        return DrawnShard(one.shard, one.source, one.object, objects, rows[layout.SAMPLES].rows)
+        return DrawnShard(
+            drawn_object.shard, drawn_object.source, drawn_object.object, objects, rows[layout.SAMPLES].rows
+        )
 
 
 def copies_of(batch: pa.RecordBatch) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint16]]]:

@@ -26,13 +26,13 @@ class DroppedMedia:
 
     @classmethod
     def marked(cls, numbers: _Rows, dropped: NDArray[np.bool_]) -> "DroppedMedia":
-        """Those that are marked among all media of a shard, of which each row has this number."""
+        """The marked ones among all media of a shard; `numbers` holds the media per row."""
         rows, items = rows_and_items(numbers)
         return cls(rows[dropped], items[dropped])
 
     @classmethod
     def drawn(cls, draw: pa.Table) -> "DroppedMedia":
-        """Those that a draw names, whatever outputs it is for."""
+        """Those that a draw names, for any output."""
         if "dropped" not in draw.schema.names:
             return cls()
         batch = draw.combine_chunks()
@@ -45,12 +45,8 @@ class DroppedMedia:
         return cls(np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1]))
 
     def left(self, lists: pa.ListArray, rows: _Rows) -> pa.ListArray:
-        """The lists without what belongs to dropped media.
-
-        Args:
-            lists: For each of these rows the media, or as many values as it has media, or null.
-            rows: Rows of the shard, ascending.
-        """
+        """These rows' lists without the values of dropped media. `rows` are ascending; each list has a value per
+        medium, or is null."""
         mine = slice(*np.searchsorted(self.rows, (rows[0], rows[-1] + 1)).tolist()) if len(rows) else slice(0, 0)
         at = np.searchsorted(rows, self.rows[mine])
         numbers, items = list_counts(lists), self.items[mine]

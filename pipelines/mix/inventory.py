@@ -1,7 +1,7 @@
 """Takes the inventory for a mixture: one pass over the store that counts candidates and stores their numbers.
 
-Tasks decide the rows and find the candidates of each shard; what planning needs of them, some 60 bytes of each, is then
-on this machine's disk.
+Tasks decide the rows and find the candidates of each shard. The numbers that planning needs, some 60 bytes per
+candidate, are then on this machine's disk.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.scratch_parts import put_arrays, read_arrays
 from winnow.pipelines.running.shard_groups import over_groups
-from winnow.pipelines.store.together import in_order
+from winnow.pipelines.store.concurrency import map_in_order
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.mixture import Amount
 from winnow.schemas.recipe import EditEntry
@@ -62,7 +62,7 @@ class Inventory:
 
     def each(self, work: Callable[[int], T]) -> Iterator[T]:
         """Yield the result of `work` for each shard number, in order; several shards are processed at once."""
-        return in_order(work, range(len(self.shards)), THREADS)
+        return map_in_order(work, range(len(self.shards)), THREADS)
 
     def column(self, shard: int, name: str) -> NDArray[Any]:
         """Return a column of a shard's candidates."""
@@ -121,18 +121,15 @@ class _InventoryTasks:
         return _Counted(None, None, outcomes, items, tuple(sorted(cells)), kept, left_out)
 
     def counted(self, jobs: Jobs) -> Iterator[_Counted]:
-        """Run the tasks; yield the counts of each, in order.
-
-        Raises:
-            RecipeError: The rules, or the conditions of a stage, cannot be decided for a row.
-        """
+        """Run the tasks; yield the counts of each, in order. RecipeError if rules or stages' conditions cannot be
+        decided for a row."""
         steps, shards = self.decisions.steps, self.decisions.shards
-        for one in over_groups(steps, jobs, "Candidates", shards, self.count, _Counted):
-            if one.undecided is not None:
-                raise one.undecided.error(self.decisions.pinned.program)
-            if one.refused is not None:
-                raise RecipeError(one.refused)
-            yield one
+        for counted in over_groups(steps, jobs, "Candidates", shards, self.count, _Counted):
+            if counted.undecided is not None:
+                raise counted.undecided.error(self.decisions.pinned.program)
+            if counted.refused is not None:
+                raise RecipeError(counted.refused)
+            yield counted
 
     def _put(self, number: int, found: ShardCandidates) -> None:
         arrays = {name: pa.array(values) for name, values in found.columns.items()}
@@ -144,11 +141,8 @@ class _InventoryTasks:
         put_arrays(self.decisions.steps.objects, self.decisions.steps.scratch, _CANDIDATES, number, arrays)
 
     def take(self, number: int, source: str, number_of: Mapping[Cell, int], scratch: Scratch) -> Edges:
-        """Move the candidates of a shard to this machine's disk, with the numbers of their cells among those of all.
-
-        Returns:
-            The pairs of clusters that share a row.
-        """
+        """Move the candidates of a shard to this machine's disk, numbering their cells among all cells; return the
+        pairs of clusters that share a row."""
         arrays = read_arrays(self.decisions.steps.objects, self.decisions.steps.scratch, _CANDIDATES, number)
         classes, languages = (arrays.pop(f"cells.{name}").to_pylist() for name in _CELLS)
         first, second = (arrays.pop(f"joined.{end}").to_numpy() for end in (0, 1))
@@ -163,18 +157,10 @@ class _InventoryTasks:
 def take_inventory(
     recipe: BoundRecipe, bound: BoundMix, pinned: PinnedProgram, generation: int, scratch: Scratch, jobs: Jobs
 ) -> Inventory:
-    """Decide every row, and store what planning needs for the kept ones.
+    """Decide every row, and store what planning needs for the kept ones in `scratch`.
 
-    Args:
-        recipe: The recipe.
-        bound: Its mixture.
-        pinned: The rules and every layer that the mixture reads.
-        generation: The generation's number, for the summary.
-        scratch: Where columns are stored.
-        jobs: Where rows are decided.
-
-    Raises:
-        RecipeError: The rules, or the conditions of a stage, cannot be decided for a row.
+    `pinned`: the rules and every layer that the mixture reads; `generation`: its number, for the summary. RecipeError
+    if rules or stages' conditions cannot be decided for a row.
     """
     kinds = tuple(kind.name for kind in kinds_split_by(recipe.kinds))
     has_clips = any(source.clips is not None for source in recipe.config.sources)
@@ -200,7 +186,7 @@ def take_inventory(
         number_of = {cell: number for number, cell in enumerate(sorted(cells))}
         joined = [
             edges
-            for edges in in_order(
+            for edges in map_in_order(
                 lambda one: tasks.take(one[0], one[1].source, number_of, scratch), enumerate(pinned.shards), THREADS
             )
             if len(edges[0])

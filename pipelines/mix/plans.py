@@ -1,21 +1,27 @@
-"""A mixture's plan and draw in the store: found by their request's key, or made."""
+"""A mixture's plan and draw in the store: found by the key of their request, or made. A draw moves no data."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.binding.mixture import require_mix
+from winnow.pipelines.binding.mixture import BoundMix, family_of, require_mix
 from winnow.pipelines.binding.rule_presets import expand_presets
 from winnow.pipelines.binding.tokens import TOKENS_LAYER
-from winnow.pipelines.mix.drawing import draw_shard, plan_validation, put_draw
+from winnow.pipelines.mix.candidates import DROPPED_ITEM, DROPPED_OF
 from winnow.pipelines.mix.drawn_objects import DrawnObject, DrawnObjects
 from winnow.pipelines.mix.draws import Draw, DrawnShards
+from winnow.pipelines.mix.dropped_media import DroppedMedia
 from winnow.pipelines.mix.inventory import Inventory, take_inventory
 from winnow.pipelines.mix.scratch import Scratch
-from winnow.pipelines.mix.splitting import WHERE, amount_without_stage, split
-from winnow.pipelines.mix.stage_plans import LONG, PlannedStage, plan_stages
+from winnow.pipelines.mix.splitting import HELD_OUT, WHERE, amount_without_stage, split
+from winnow.pipelines.mix.stage_plans import LONG, NO_STRATUM, PlannedStage, first_column, mark_column, plan_stages
 from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.running.job_tasks import HERE, Jobs
@@ -23,16 +29,21 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.integrity.sealed import find_record, put_record_if_absent, read_record
+from winnow.pipelines.store.tables import put_table
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.law import ScalingLaw
-from winnow.schemas.mixture import SCHEMA, MixturePlan
+from winnow.schemas.mixture import SCHEMA, VALIDATION, Amount, MixturePlan, PlannedOutput, PlannedStratum, Stratum
 from winnow.schemas.recipe import FamilyLevel, LossAlarms, Recipe, resolved_yaml, settings_of
 from winnow.schemas.records import Generation
+from winnow.schemas.rows.draws import DRAW
 from winnow.schemas.rows.duplicates import layer_of_kind
+from winnow.schemas.uint128 import values_of
 
 WHOLE = Fraction(1)
 """The share of a plan that is drawn unless another one is asked for."""
+
+HELD_STRATUM = "held_stratum"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +79,7 @@ def request_key(recipe: BoundRecipe, store: Store, generation: Generation, laws:
         "schema": SCHEMA,
         "texts": None if tokens is None else tokens.settings,  # includes a digest of each key of pseudonyms
         "recipe": resolved_yaml(expand_presets(_without_locations(recipe.config, laws.digests))),
-        "thresholds": [one.to_json() for one in recipe.rules.tables],  # the file may have changed
+        "thresholds": [table.to_json() for table in recipe.rules.tables],  # the file may have changed
         "tree": generation.tree_hash,
         "forgotten": sorted(load_hiding(store.objects).tombstones),
         "sample": str(sample),
@@ -82,11 +93,8 @@ def find_plan(store: Store, request: str) -> PlanRecord | None:
 
 
 def drawn_share(recipe: BoundRecipe, store: Store, generation: Generation, laws: Laws) -> Fraction:
-    """Return the share of a recipe's plan that is drawn: all of it, unless only a part has been.
-
-    Raises:
-        RecipeError: Several shares are drawn, but not the whole plan.
-    """
+    """Return the share of a recipe's plan that is drawn: all of it, unless only a part has been. RecipeError if several
+    shares are drawn, but not the whole plan."""
 
     def request(share: Fraction) -> str:
         return request_key(recipe, store, generation, laws, share)
@@ -125,14 +133,8 @@ def make_plan(
 ) -> NewPlan:
     """Plan a recipe's mixture, without changing the store.
 
-    Args:
-        recipe: The recipe.
-        pinned: Its rules, with every layer that the mixture reads.
-        generation: The generation to plan on.
-        laws: The scaling laws that the stages name.
-        sample: The share of the mixture to draw.
-        folder: An empty folder for temporary files.
-        jobs: Where rows are decided.
+    `pinned`: its rules, with every layer that the mixture reads; `laws`: the scaling laws that the stages name;
+    `sample`: the share of the mixture to draw; `folder`: an empty folder for temporary files.
     """
     bound, layer = recipe.mixture, recipe.tokens
     inventory = take_inventory(recipe, bound, pinned, generation.number, Scratch(folder), jobs)
@@ -180,7 +182,8 @@ def put_plan(store: Store, planned: NewPlan) -> PlanRecord:
         drawn, shard = draw_shard(inventory, number, planned.stages, held_out), inventory.shards[number]
         if not drawn.num_rows:
             return None
-        return DrawnObject(shard.shard, shard.source, put_draw(store, plan.request, shard.shard, drawn), drawn.num_rows)
+        put = put_table(store.objects, drawn, lambda content: layout.draw_object(plan.request, shard.shard, content))
+        return DrawnObject(shard.shard, shard.source, put.path, drawn.num_rows)
 
     draws = DrawnObjects.of(one for one in inventory.each(put) if one is not None)
     record = PlanRecord(plan, draws.put(store.objects, plan.request))
@@ -219,7 +222,9 @@ def _without_locations(recipe: Recipe, laws: Mapping[str, str]) -> Recipe:
         store=replace(recipe.store, path="store"),
         sources=tuple(replace(source, root="root") for source in recipe.sources),
         loss_alarms=LossAlarms(),
-        thresholds=tuple(replace(one, file=None if one.file is None else "file") for one in recipe.thresholds),
+        thresholds=tuple(
+            replace(threshold, file=None if threshold.file is None else "file") for threshold in recipe.thresholds
+        ),
         mix=replace(
             config,
             tokenizer=None if config.tokenizer is None else "tokenizer",
@@ -236,3 +241,82 @@ def _without_locations(recipe: Recipe, laws: Mapping[str, str]) -> Recipe:
 
 def _with_law_digest(families: FamilyLevel, laws: Mapping[str, str]) -> FamilyLevel:
     return families if families.law is None else replace(families, law=laws.get(families.law, ""))
+
+
+def plan_validation(inventory: Inventory, bound: BoundMix, notes: Sequence[str]) -> PlannedOutput | None:
+    """Return the held-out samples as an output, each once; None if the recipe holds nothing out."""
+    config = bound.config
+    if not config.split.validation and not config.split.min_samples:
+        return None
+    families = family_of(config.outputs[0], [cell.language for cell in inventory.cells])
+    of_cell = [
+        Stratum(cell.source_class, cell.source, family, cell.language)
+        for cell, family in zip(inventory.cells, families, strict=True)
+    ]
+    counted = np.zeros((2, len(of_cell)), np.int64)
+    for shard in range(len(inventory.shards)):
+        held, units = inventory.scratch.columns(shard, (HELD_OUT, "units"))
+        cell = inventory.cell(shard)[held]
+        counted[0] += np.bincount(cell, minlength=len(of_cell))
+        np.add.at(counted[1], cell, units[held])
+    order = sorted(np.flatnonzero(counted[0]).tolist(), key=lambda cell: of_cell[cell])
+    number = np.full(len(of_cell), NO_STRATUM, np.uint32)
+    number[order] = np.arange(len(order), dtype=np.uint32)
+    for shard in range(len(inventory.shards)):
+        held = inventory.column(shard, HELD_OUT)
+        inventory.scratch.save(shard, HELD_STRATUM, np.where(held, number[inventory.cell(shard)], NO_STRATUM))
+    strata = []
+    for cell in order:
+        amount = Amount(int(counted[0, cell]), int(counted[1, cell]))
+        strata.append(PlannedStratum(of_cell[cell], amount, 0, amount.units, amount.units, amount, amount, 1, -1))
+    budget = int(counted[1].sum())
+    return PlannedOutput(VALIDATION, budget, tuple(strata), tuple(notes))
+
+
+def draw_shard(inventory: Inventory, shard: int, stages: Sequence[PlannedStage], held_out: bool) -> pa.Table:
+    """Return the drawn rows of a shard, by output and row."""
+    scratch = inventory.scratch
+    row, high, low, units, size, draw = scratch.columns(shard, ("row", "high", "low", "units", "bytes", "draw"))
+    outputs: list[dict[str, NDArray[Any]]] = []
+
+    def add(output: int, chosen: NDArray[np.int64], stratum: Any, first: Any, copies: Any) -> None:
+        outputs.append(
+            {
+                "output": np.full(len(chosen), output, np.uint8),
+                "chosen": chosen,
+                "stratum": stratum,
+                "first": first,
+                "copies": copies,
+            }
+        )
+
+    for number, stage in enumerate(stages):
+        raw, first = scratch.columns(shard, (mark_column(number), first_column(number)))
+        marks = stage.strata[raw]
+        takeable = np.flatnonzero(marks != NO_STRATUM)
+        copies = stage.limit.copies(marks[takeable], first[takeable], draw[takeable])
+        given = np.flatnonzero(copies)
+        chosen = takeable[given]
+        add(number, chosen, marks[chosen], first[chosen], copies[given])
+    if held_out:
+        marks = scratch.load(shard, HELD_STRATUM)
+        chosen = np.flatnonzero(marks != NO_STRATUM)
+        ones = np.ones(len(chosen), np.uint16)
+        add(len(stages), chosen, marks[chosen], ones - 1, ones)
+    dropped = DroppedMedia(*scratch.columns(shard, (DROPPED_OF, DROPPED_ITEM)))
+    columns = {name: np.concatenate([one[name] for one in outputs]) for name in outputs[0]}
+    chosen = columns["chosen"]
+    return pa.Table.from_arrays(
+        [
+            pa.array(columns["output"]),
+            pa.array(row[chosen]),
+            values_of(high[chosen], low[chosen]),
+            pa.array(columns["stratum"].astype(np.uint32)),
+            pa.array(columns["first"].astype(np.uint16)),
+            pa.array(columns["copies"].astype(np.uint16)),
+            pa.array(units[chosen]),
+            pa.array(size[chosen]),
+            dropped.lists(chosen),
+        ],
+        schema=DRAW,
+    )

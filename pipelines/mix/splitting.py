@@ -84,11 +84,8 @@ class _Rows:
         return self.inventory.each(part)
 
     def by_language(self, chosen: "_Chosen | None" = None) -> Iterator[Part]:
-        """Yield candidates twice: language `n` has group `2n` for samples and `2n + 1` for units.
-
-        Args:
-            chosen: Yield only those held out by this choice; default all.
-        """
+        """Yield candidates twice: language `n` has group `2n` for samples and `2n + 1` for units. `chosen`: only those
+        held out by this choice."""
 
         def part(shard: int) -> Part:
             language, key = self.language(shard), self.inventory.column(shard, "split")

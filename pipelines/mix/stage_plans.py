@@ -196,11 +196,11 @@ class _StagePlanner:
             return []
         sign, excess = (1, missed) if missed > 0 else (-1, -missed)
         over = [sign * (one.given.units - target) for one, target in zip(planned, targets, strict=True)]
-        said = f"{excess:,} {unit} {'more' if missed > 0 else 'less'} than requested"
+        message = f"{excess:,} {unit} {'more' if missed > 0 else 'less'} than requested"
         most = sorted(range(len(over)), key=lambda number: -over[number])[:_MAX_NAMED]
         if 2 * sum(over[number] for number in most) <= excess:
             return [
-                f"{said}: samples are not split, every stratum gives at least one, and {len(planned):,} strata are "
+                f"{message}: samples are not split, every stratum gives at least one, and {len(planned):,} strata are "
                 f"many for {budget:,} {unit}"
             ]
         largest = self._largest(len(planned))
@@ -210,7 +210,7 @@ class _StagePlanner:
             for number in most
             if 10 * over[number] > excess
         )
-        return [f"{said}, as samples are not split: {named}{self._cure() if missed < 0 else ''}"]
+        return [f"{message}, as samples are not split: {named}{self._cure() if missed < 0 else ''}"]
 
     def _heaviest_notes(self, planned: Sequence[PlannedStratum], heaviest: _Heaviest) -> list[str]:
         """Return a note if one long sample is more than a hundredth of the output."""

@@ -21,7 +21,7 @@ from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.reading.text_edits import Edits
 from winnow.pipelines.running.row_layers import PendingShards, RowLayerTask, load_layers, pending_shards, write_layers
 from winnow.pipelines.running.shard_rows import Part, read_parts
-from winnow.pipelines.running.worker import Heartbeats
+from winnow.pipelines.running.worker import HeartbeatWriter
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.state import StoreState
@@ -68,7 +68,7 @@ def load_tokens(recipe: BoundRecipe, state: StoreState) -> bool:
 
 def missing_layers(state: StoreState, layer: TokensLayer) -> list[str]:
     """Return the layers that counts depend on and that do not exist."""
-    return [one for one in layer.reads if one != layout.SAMPLES and one not in state.layers]
+    return [read for read in layer.reads if read != layout.SAMPLES and read not in state.layers]
 
 
 def _load_keys(state: StoreState, layer: TokensLayer) -> bool:
@@ -82,7 +82,7 @@ def _load_keys(state: StoreState, layer: TokensLayer) -> bool:
 
 
 def count_shard(
-    context: TokensContext, edits: Edits, tokenizer: Tokenizer | None, task: RowLayerTask, beat: Heartbeats
+    context: TokensContext, edits: Edits, tokenizer: Tokenizer | None, task: RowLayerTask, heartbeat: HeartbeatWriter
 ) -> None:
     """Write and commit one shard of the layer."""
     texts = [column.name for column in context.bound.text]
@@ -91,18 +91,12 @@ def count_shard(
         return ({TOKENS_LAYER: count_tokens(part, texts, edits, tokenizer)} for part in parts)
 
     read = read_parts(context.store, STAGE, task.read, context.columns, texts)
-    write_layers(context.store, task, {TOKENS_LAYER: TOKENS}, read, count_parts, beat)
+    write_layers(context.store, task, {TOKENS_LAYER: TOKENS}, read, count_parts, heartbeat)
 
 
 def count_tokens(part: Part, text: list[str], edits: Edits, tokenizer: Tokenizer | None) -> pa.RecordBatch:
-    """Return the layer for some rows.
-
-    Args:
-        part: The rows, with the columns of texts and of edits.
-        text: The names of the columns of texts, in order of preference.
-        edits: The edits.
-        tokenizer: The tokenizer; None to count only bytes.
-    """
+    """Return the layer for some rows. `text`: the columns of texts, in order of preference. Without a tokenizer only
+    bytes are counted."""
     original = text_of(text, part.columns)
     unread = np.zeros(part.count, np.bool_)
     codes = np.full(part.count, OK, np.int8)

@@ -8,7 +8,7 @@ from winnow.filters.language.tokenizers import Tokenizer
 from winnow.pipelines.mix.tokens import TokensContext, count_shard
 from winnow.pipelines.reading.text_edits import Edits
 from winnow.pipelines.running.row_layers import RowLayerTask
-from winnow.pipelines.running.worker import Heartbeats, settle
+from winnow.pipelines.running.worker import HeartbeatWriter, prepare_worker
 
 
 class CountTokens(beam.DoFn):
@@ -21,7 +21,7 @@ class CountTokens(beam.DoFn):
 
     def setup(self) -> None:
         """Prepare the process."""
-        settle()
+        prepare_worker()
 
     def process(self, element: bytes) -> Iterator[str]:
         """Count the shard's tokens and commit the layer."""
@@ -29,9 +29,6 @@ class CountTokens(beam.DoFn):
             self._edits = self._context.bound.open_edits()
             self._tokenizer = self._context.bound.open_tokenizer()
         task = RowLayerTask.from_json(element)
-        heart = Heartbeats(self._context.store.objects, task.commit)
-        try:
-            count_shard(self._context, self._edits, self._tokenizer, task, heart)
-        finally:
-            heart.stop()
+        with HeartbeatWriter(self._context.store.objects, task.commit) as heartbeat:
+            count_shard(self._context, self._edits, self._tokenizer, task, heartbeat)
         yield task.shard

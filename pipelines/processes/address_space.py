@@ -1,12 +1,12 @@
 """Under a limit of address space (`ulimit -v`, `prlimit --as`), runs a command or says at once that it cannot run.
 
-Native libraries take such a limit badly. OpenBLAS takes a buffer for each of its threads while it is loaded, and asks
-again for ever if it gets none; gRPC aborts, or serves nobody, if it gets no thread. Most of what they reserve is never
-used: each thread has 8 MiB of stack and, from glibc, 64 MiB for what it allocates. So under a limit threads share
-heaps, a command that needs more than the limit does not begin, and a library that has no room is not loaded. Imports
-nothing but the standard library, as it has to come before the others.
+Native libraries handle such a limit badly. OpenBLAS takes a buffer for each of its threads while it is loaded, and
+retries for ever if it gets none; gRPC aborts, or hangs, if it gets no thread. Most of the reserved memory is never
+used: each thread has 8 MiB of stack and, from glibc, 64 MiB of heap. So under a limit threads share heaps, a command
+that needs more than the limit does not begin, and a library that has no room is not loaded. Imports nothing but the
+standard library, as it must run before other imports.
 
-A command's own threads always share one heap: what threads free in heaps of their own stays with the process.
+A command's own threads always share one heap: memory that threads free in their own heaps stays with the process.
 """
 
 import ctypes
@@ -28,10 +28,10 @@ from winnow.schemas.errors import WinnowError
 __all__ = [
     "OUT_OF_MEMORY",
     "lacks_memory",
+    "prepare_for_memory_limit",
     "require_address_space",
     "require_room_for_threads",
     "share_one_heap",
-    "under_a_limit",
 ]
 
 OUT_OF_MEMORY: Final = (
@@ -57,7 +57,7 @@ _CORE_BYTES: Final = 64 << 20  # OpenBLAS, DuckDB and Arrow start a thread for e
 _BEAM_BYTES: Final = 400 << 20  # what a driver reserves while Beam runs a pipeline
 
 
-def under_a_limit() -> None:
+def prepare_for_memory_limit() -> None:
     """Prepare this process, and those that it starts, for a limit of address space; without one, do nothing."""
     if _limit() is None:
         return
@@ -82,11 +82,8 @@ def _share_heaps(heaps: int) -> None:
 
 
 def require_address_space(command: str, *, pipelines: bool) -> None:
-    """Refuse a command under a limit that its libraries would not survive.
-
-    Raises:
-        WinnowError: The limit is lower than what the command reserves at its start.
-    """
+    """Refuse a command under a limit below what it reserves at its start (WinnowError): its libraries would not
+    survive."""
     needed = (_PIPELINE_BYTES if pipelines else _COMMAND_BYTES) + usable_cores() * _CORE_BYTES
     limit = _limit()
     if limit is not None and limit < needed:
@@ -105,7 +102,7 @@ def require_room_for_threads() -> None:
 
 
 def lacks_memory(error: str) -> bool:
-    """Whether the report of an error says that there is no memory, also for a thread or a library loaded late."""
+    """Whether an error report says that memory is missing, also for a thread or a library loaded late."""
     return any(sign in error for sign in _SIGNS)
 
 

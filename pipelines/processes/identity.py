@@ -74,12 +74,12 @@ class Process:
         return f"{self.where}-{self.boot}-{self.number}-{self.start}-"
 
     @property
-    def is_here(self) -> bool:
+    def is_visible(self) -> bool:
         """Whether this process could see it."""
         return self.where == Process.this().where
 
     @property
-    def lives(self) -> bool:
+    def is_running(self) -> bool:
         """Whether it still runs; only for a process that is here."""
         return self.boot == Process.this().boot and started(self.number) == self.start
 

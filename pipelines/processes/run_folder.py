@@ -46,10 +46,10 @@ def run_folder() -> Path:
 
 
 def temporary_folder(purpose: str) -> tempfile.TemporaryDirectory[str]:
-    """A new folder for a `with` block; its name begins with what it is for.
+    """A new folder for a `with` block; its name begins with its purpose.
 
-    What cannot be removed yet, as something still writes to it, goes with the process's folder: an error of removing
-    would hide the one, or the interrupt, that ended the block.
+    What cannot be removed yet, as something still writes to it, goes with the process's folder: a removal error would
+    hide the error, or the interrupt, that ended the block.
     """
     return tempfile.TemporaryDirectory(prefix=f"{purpose}-", dir=run_folder(), ignore_cleanup_errors=True)
 

@@ -90,7 +90,7 @@ def hexadecimal(value: bytes | None) -> str | None:
 
 
 @dataclass(slots=True)
-class Heads:
+class LargestClusters:
     """Counts the rows that name clusters by size, and keeps the largest clusters."""
 
     most: int
@@ -116,9 +116,9 @@ class Heads:
         order = np.lexsort((own_low[heads], own_high[heads], -sizes[heads], -texts[heads]))[: self.most]
         chosen = heads[order]
         names = ids.take(pa.array(chosen)).to_pylist()
-        said = zip(texts[chosen].tolist(), sizes[chosen].tolist(), names, strict=True)
+        facts = zip(texts[chosen].tolist(), sizes[chosen].tolist(), names, strict=True)
         self.absorb(
-            Heads(
+            LargestClusters(
                 self.most,
                 tuple(binned.tolist()),
                 len(ids),
@@ -126,11 +126,11 @@ class Heads:
                 int(compared[np.isin(lines.rows, hidden)].sum()),
                 int(sizes[heads].sum()),
                 int(sizes[heads].max(initial=0)),
-                tuple((-many, -rows, name.hex(), None if many < 0 else many) for many, rows, name in said),
+                tuple((-many, -rows, name.hex(), None if many < 0 else many) for many, rows, name in facts),
             )
         )
 
-    def absorb(self, other: "Heads") -> None:
+    def absorb(self, other: "LargestClusters") -> None:
         """Adds the counts of other rows."""
         self.sizes = tuple(map(sum, zip(self.sizes, other.sizes, strict=True)))
         self.rows += other.rows
@@ -162,7 +162,7 @@ class Heads:
 
 
 @dataclass(slots=True)
-class Gathered:
+class ClusterFacts:
     """The facts collected so far about a shown cluster."""
 
     sources: dict[str, int] = field(default_factory=dict)
@@ -171,7 +171,7 @@ class Gathered:
     head: tuple[str, int, str] | None = None  # shard, row, id
     other: tuple[float, str, str, int] | None = None  # similarity, id, shard, row
 
-    def absorb(self, other: "Gathered") -> None:
+    def absorb(self, other: "ClusterFacts") -> None:
         """Adds facts from other shards."""
         self.sources = dict(Counter(self.sources) + Counter(other.sources))
         self.languages = dict(Counter(self.languages) + Counter(other.languages))
@@ -205,7 +205,7 @@ def _ranked(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
 
 
 def gather(
-    found: list[Gathered],
+    found: list[ClusterFacts],
     shard: ListedShard,
     lines: ClusterLines,
     chosen: NDArray[np.int64],
@@ -267,16 +267,20 @@ class Row:
         return self.rank, 2.0 if self.similarity is None else self.similarity, self.id
 
 
-class Picked:
+class PickedRows:
     """The first rows of one cluster: the requested row, its match, the naming row, then the others."""
 
-    def __init__(self, own: bytes, said: Membership, most: int) -> None:
-        assert said.cluster is not None
+    def __init__(self, own: bytes, membership: Membership, most: int) -> None:
+        assert membership.cluster is not None
         self._most = most
-        self._cluster = pa.scalar(bytes.fromhex(said.cluster), pa.binary(ID_BYTES))
-        ranked = [own, *([] if said.matched is None else [bytes.fromhex(said.matched)]), bytes.fromhex(said.cluster)]
+        self._cluster = pa.scalar(bytes.fromhex(membership.cluster), pa.binary(ID_BYTES))
+        ranked = [
+            own,
+            *([] if membership.matched is None else [bytes.fromhex(membership.matched)]),
+            bytes.fromhex(membership.cluster),
+        ]
         self._first = pa.array(list(dict.fromkeys(ranked)), pa.binary(ID_BYTES))
-        self._match = None if said.matched is None else pa.scalar(ranked[1], pa.binary(ID_BYTES))
+        self._match = None if membership.matched is None else pa.scalar(ranked[1], pa.binary(ID_BYTES))
         self.found = 0
         self.matched: tuple[str, int, bytes] | None = None  # shard, row, id
         self.rows: list[Row] = []
@@ -315,7 +319,7 @@ class Picked:
             )
         self._keep(fresh)
 
-    def absorb(self, other: "Picked") -> None:
+    def absorb(self, other: "PickedRows") -> None:
         """Adds the cluster's rows in other shards."""
         self.found += other.found
         self.matched = other.matched or self.matched

@@ -32,20 +32,12 @@ class ClusterLines:
 
 
 def read_clusters(
-    store: ObjectStore,
-    kind: Kind,
-    objects: Mapping[str, str],
-    columns: Sequence[str],
-    hidden: NDArray[np.int64] | None,
+    store: ObjectStore, kind: Kind, objects: Mapping[str, str], columns: Sequence[str], hidden: NDArray[np.int64] | None
 ) -> Iterator[ClusterLines]:
     """Yield batches of the layer's rows or items; a missing column is null.
 
-    Args:
-        store: The store.
-        kind: The kind of duplicates.
-        objects: The shard's objects of the layer and of the samples.
-        columns: The columns that the layer has, without those of `OF_ROWS`.
-        hidden: Forgotten rows, which are read as neutral ones.
+    `objects`: the shard's objects of the layer and of the samples; `columns`: those of the layer, without `OF_ROWS`;
+    `hidden`: forgotten rows, which are read as redacted.
     """
     of, layer, start = find_kind(kind), layer_of_kind(kind), 0
     for batch in read_aligned(
@@ -62,7 +54,7 @@ def read_clusters(
 
 
 def said_of(kind: DuplicateKind, columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
-    """Return what lines of a kind's layer say, in the same columns for all kinds; a layer may lack some."""
+    """Return the values of a kind's lines in the same columns for all kinds; a layer may lack some."""
     rows, counted, (similarity, by) = len(columns["cluster"]), columns.get(kind.counted), kind.said(columns)
     return {
         COUNTED: pa.nulls(rows, pa.int64()) if counted is None else counted,
@@ -73,5 +65,5 @@ def said_of(kind: DuplicateKind, columns: Mapping[str, pa.Array]) -> dict[str, p
 
 def _completed(kind: DuplicateKind, names: Sequence[str], columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array]:
     """Return the columns of lines, and what they say in the same columns for all kinds."""
-    said = said_of(kind, {name: columns[f"{kind.layer}.{name}"] for name in names})
-    return {**columns, **{f"{kind.layer}.{name}": values for name, values in said.items()}}
+    completed = said_of(kind, {name: columns[f"{kind.layer}.{name}"] for name in names})
+    return {**columns, **{f"{kind.layer}.{name}": values for name, values in completed.items()}}

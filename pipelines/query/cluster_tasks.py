@@ -14,17 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.query.cluster_counts import Gathered, Heads, Overview, gather
+from winnow.pipelines.query.cluster_counts import ClusterFacts, LargestClusters, Overview, gather
 from winnow.pipelines.query.cluster_rows import ClusterLines, read_clusters
 from winnow.pipelines.query.duplicates import LANGUAGE, Browser
 from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.shard_groups import group_shards, over_groups
 from winnow.pipelines.running.shard_list import ListedShard, ShardList
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.basis import basis_of
+from winnow.pipelines.store.concurrency import TABLES_AT_ONCE, map_objects
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.kept_facts import fact_inputs
 from winnow.pipelines.store.tables import read_batches
-from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.identity import fingerprint_of
 from winnow.schemas.records import FactInputs
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind, layer_of_kind
@@ -52,7 +52,7 @@ class ClusterShard(ListedShard):
 class Described:
     """The facts of the largest clusters."""
 
-    clusters: tuple[Gathered, ...]
+    clusters: tuple[ClusterFacts, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ class KeptClusters:
     """`decisions/clusters/<key>.json`: the clusters of one kind of duplicates."""
 
     basis: FactInputs
-    heads: Heads
-    gathered: tuple[Gathered, ...]  # of the largest
+    heads: LargestClusters
+    gathered: tuple[ClusterFacts, ...]  # of the largest
 
     def overview(self, browser: Browser, kind: Kind, most: int) -> Overview:
         """What they come to, with the largest of them."""
@@ -80,31 +80,31 @@ class ClusterTasks:
     shards: ShardList[ClusterShard]
     steps: "JobSteps"
 
-    def counting(self, jobs: Jobs) -> Iterator[Heads]:
+    def counting(self, jobs: Jobs) -> Iterator[LargestClusters]:
         """Run the pass that counts clusters, and finds the largest."""
-        return over_groups(self.steps, jobs, f"Clusters-{self.kind}", self.shards, self.count, Heads)
+        return over_groups(self.steps, jobs, f"Clusters-{self.kind}", self.shards, self.count, LargestClusters)
 
     def describing(self, ids: Sequence[str], jobs: Jobs) -> Iterator[Described]:
         """Run the pass that collects what is shown of the largest."""
         work = partial(self.describe, tuple(ids))
         return over_groups(self.steps, jobs, f"Largest-{self.kind}", self.shards, work, Described)
 
-    def count(self, group: int) -> Heads:
+    def count(self, group: int) -> LargestClusters:
         """Count the clusters that rows of a range of shards name."""
 
-        def counted(number: int) -> Heads:
-            heads, hidden = Heads(self.most), self.shards.hidden(number)
+        def counted(number: int) -> LargestClusters:
+            heads, hidden = LargestClusters(self.most), self.shards.hidden(number)
             for lines in self._rows(number, None):
                 heads.add(self.kind, lines, np.zeros(0, np.int64) if hidden is None else hidden)
             return heads
 
         return self.counted(self._each(group, counted))
 
-    def counted(self, parts: Iterable[Heads]) -> Heads:
+    def counted(self, parts: Iterable[LargestClusters]) -> LargestClusters:
         """Add up the results of tasks."""
-        found = Heads(self.most)
-        for one in parts:
-            found.absorb(one)
+        found = LargestClusters(self.most)
+        for part in parts:
+            found.absorb(part)
         return found
 
     def describe(self, ids: Sequence[str], group: int) -> Described:
@@ -113,19 +113,19 @@ class ClusterTasks:
 
     def described(self, ids: Sequence[str], parts: Iterable[Described]) -> Described:
         """Join the results of tasks."""
-        found = [Gathered() for _ in ids]
+        found = [ClusterFacts() for _ in ids]
         for some in parts:
             for one, more in zip(found, some.clusters, strict=False):  # a shard without any gives nothing
                 one.absorb(more)
         return Described(tuple(found))
 
     def _each(self, group: int, work: Callable[[int], T]) -> Iterator[T]:
-        return each(self.objects, work, self.shards.in_group(group), TABLES_AT_ONCE)
+        return map_objects(self.objects, work, self.shards.in_group(group), TABLES_AT_ONCE)
 
     def _facts(self, ids: Sequence[str], number: int) -> Described:
         shard, layer = self.shards.all[number], layer_of_kind(self.kind)
         wanted = pa.array([bytes.fromhex(one) for one in ids], pa.binary(ID_BYTES))
-        found = [Gathered() for _ in ids]
+        found = [ClusterFacts() for _ in ids]
         parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
         for lines in self._rows(number, self.shards.hidden(number)):
             index = pc.index_in(lines.columns[f"{layer}.cluster"], value_set=wanted)
@@ -144,7 +144,7 @@ class ClusterTasks:
         return Described(tuple(found))
 
     def _count_languages(
-        self, found: Sequence[Gathered], shard: ClusterShard, rows: NDArray[np.int64], of: NDArray[np.int64]
+        self, found: Sequence[ClusterFacts], shard: ClusterShard, rows: NDArray[np.int64], of: NDArray[np.int64]
     ) -> None:
         measured = shard.objects.get(LANGUAGE.layer)
         if measured is None:
@@ -163,13 +163,13 @@ class ClusterTasks:
         return read_clusters(self.objects, self.kind, objects, shard.columns, hidden)
 
 
-def clusters_basis(browser: Browser, kind: Kind) -> FactInputs:
+def clusters_inputs(browser: Browser, kind: Kind) -> FactInputs:
     """The rows that are read."""
-    return basis_of(browser.store, browser.generation, _layers(browser, kind))
+    return fact_inputs(browser.store, browser.generation, _layers(browser, kind))
 
 
 def clusters_path(basis: FactInputs, kind: Kind) -> str:
-    """The path of what is kept of a kind's clusters; equal paths mean equal records."""
+    """The path of the stored clusters of a kind; equal paths mean equal records."""
     return layout.clusters(fingerprint_of({"version": VERSION, "kind": kind, "basis": basis.to_json()}))
 
 

@@ -12,18 +12,18 @@ import pyarrow.compute as pc
 from winnow.filters.duplicates.kind import find_kind, kind_names, kinds_in_order
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe.stage import generation_keys
-from winnow.pipelines.query.cluster_counts import Membership, Picked, Row, hexadecimal
+from winnow.pipelines.query.cluster_counts import Membership, PickedRows, Row, hexadecimal
 from winnow.pipelines.query.cluster_rows import BY, COUNTED, SIMILARITY, ClusterLines, read_clusters, said_of
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.reading.items import item_ids
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.concurrency import TABLES_AT_ONCE, map_objects
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.hiding.scans import NOTHING, HiddenRows
 from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.pipelines.store.tables import read_rows, read_schema
-from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import RecipeError, StoreError
 from winnow.schemas.languages.counts import LANGUAGE_LAYER
 from winnow.schemas.records import Generation
@@ -82,11 +82,7 @@ class Browser:
         return tuple(kind.name for kind in kinds_in_order(names))
 
     def require(self, kind: Kind | None) -> tuple[Kind, ...]:
-        """This kind, or all that have layers.
-
-        Raises:
-            StoreError: There is none.
-        """
+        """This kind, or all that have layers; StoreError if there is none."""
         if kind is not None and find_kind(kind).name in self.kinds:
             return (kind,)
         if kind is None and self.kinds:
@@ -135,15 +131,9 @@ class Browser:
         return self._manifests[layer]
 
     def memberships(self, kind: Kind, place: Place, item: int | None = None) -> tuple[Membership, ...]:
-        """The cluster of a row, for one kind, or that of each of its items; the row must not be forgotten.
+        """The cluster of a row for one kind, or of each of its items, or of one `item`; the row must not be forgotten.
 
-        Args:
-            kind: The kind.
-            place: The row.
-            item: The only item that is asked for; None for all.
-
-        Raises:
-            StoreError: The layer is older than the row.
+        StoreError if the layer is older than the row.
         """
         row = self.objects(layer_of_kind(kind)).get(place.shard.shard)
         if row is None:
@@ -164,23 +154,23 @@ class Browser:
             if item in (None, number)
         )
 
-    def members(self, said: Membership, most: int) -> Members:
+    def members(self, membership: Membership, most: int) -> Members:
         """The rows or items of a cluster: the asked one, its match, the one that names it, then those least similar."""
-        assert said.cluster is not None
-        own = bytes.fromhex(said.id)
+        assert membership.cluster is not None
+        own = bytes.fromhex(membership.id)
 
-        def picking(shard: ManifestRow) -> Picked:
-            some = Picked(own, said, most)
-            for lines in self._shard(said.kind, shard):
-                some.add(said.kind, shard, lines)
+        def picking(shard: ManifestRow) -> PickedRows:
+            some = PickedRows(own, membership, most)
+            for lines in self._shard(membership.kind, shard):
+                some.add(membership.kind, shard, lines)
             return some
 
-        picked = Picked(own, said, most)
-        for one in self._each(said.kind, picking):
+        picked = PickedRows(own, membership, most)
+        for one in self._each(membership.kind, picking):
             picked.absorb(one)
-        return Members(picked.found, tuple(self._members(said, picked.rows)), self._matched(picked))
+        return Members(picked.found, tuple(self._members(membership, picked.rows)), self._matched(picked))
 
-    def _matched(self, picked: "Picked") -> Place | None:
+    def _matched(self, picked: "PickedRows") -> Place | None:
         if picked.matched is None:
             return None
         shard, row, _ = picked.matched
@@ -195,10 +185,10 @@ class Browser:
         self.hidden, self.objects(LANGUAGE.layer)
         for shard in shards:
             self.columns(kind, shard)
-        return each(self.store.objects, work, shards, TABLES_AT_ONCE)
+        return map_objects(self.store.objects, work, shards, TABLES_AT_ONCE)
 
     def _shard(self, kind: Kind, shard: ManifestRow) -> Iterator[ClusterLines]:
-        """The layer's rows or items of a shard, beside the ids; forgotten rows are neutral."""
+        """The layer's rows or items of a shard, beside the ids; forgotten rows are redacted."""
         objects = {layer_of_kind(kind): shard.object, layout.SAMPLES: shard.samples}
         hidden = self.hidden.get(shard.shard, NOTHING).rows
         return read_clusters(self.store.objects, kind, objects, self.columns(kind, shard), hidden)
@@ -221,9 +211,9 @@ class Browser:
     def _known(self) -> dict[str, list[str]]:
         return {}
 
-    def _members(self, said: Membership, rows: "Sequence[Row]") -> Iterator[Member]:
+    def _members(self, membership: Membership, rows: "Sequence[Row]") -> Iterator[Member]:
         facts: dict[tuple[str, int], tuple[str, str | None, list[dict[str, Any]], str | None, int | None]] = {}
-        unit = find_kind(said.kind).unit
+        unit = find_kind(membership.kind).unit
         of_items, of_media = unit.of_items, unit.of_media
         for shard in sorted({row.shard for row in rows}):
             wanted = sorted({row.row for row in rows if row.shard == shard})
@@ -246,7 +236,7 @@ class Browser:
                 one.similarity,
                 hexadecimal(one.matched),
                 one.by,
-                one.id.hex() == said.cluster,
+                one.id.hex() == membership.cluster,
                 one.id.hex(),
                 one.item if of_items else None,
                 items[one.item] if one.item < len(items) else {},
@@ -277,19 +267,21 @@ class Browser:
         return lengths
 
 
-def _membership(kind: Kind, said: Mapping[str, Any], item: int | None, identity: str) -> Membership:
-    """What a line of a layer says."""
+def _membership(kind: Kind, values: Mapping[str, Any], item: int | None, identity: str) -> Membership:
+    """The membership that a line of a layer describes."""
     of = find_kind(kind)
-    line = {name: pa.array([said[name]], _type_of_lines(of.schema, name)) for name in of.schema.names if name in said}
+    line = {
+        name: pa.array([values[name]], _type_of_lines(of.schema, name)) for name in of.schema.names if name in values
+    }
     counted, similarity, by = (column[0].as_py() for column in said_of(of, line).values())
     return Membership(
         kind,
-        said["status"],
-        hexadecimal(said["cluster"]),
-        said["size"],
+        values["status"],
+        hexadecimal(values["cluster"]),
+        values["size"],
         counted,
         similarity,
-        hexadecimal(said["matched"]),
+        hexadecimal(values["matched"]),
         by,
         item,
         identity,

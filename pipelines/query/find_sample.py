@@ -86,13 +86,10 @@ def read_sample(store: Store, generation: Generation, place: Place) -> Sample:
 
 
 def verdict(pinned: PinnedProgram, sample: Sample, choose: Callable[[], Duplicates]) -> Verdict:
-    """The rules' decision on a sample.
+    """The rules' decision on a sample, which has the layers that they read.
 
-    Args:
-        pinned: The rules.
-        sample: The sample, with the layers that they read.
-        choose: Chooses the representatives of all duplicates. Called if the sample has any, as whether another row is
-            kept in its place depends on them.
+    `choose` chooses the representatives of all duplicates. It is called only if the sample has any, as whether another
+    row is kept in its place depends on them.
     """
     program = pinned.program
     columns = {column.name: sample.column(column) for column in program.columns}

@@ -25,18 +25,17 @@ def recipe_name(recipe: BoundRecipe) -> str:
 def _layer_names(recipe: BoundRecipe) -> frozenset[str]:
     """Every layer that a recipe has, made or not."""
     config = recipe.config
-    names = {f"{EXTRACTED}{entry.name}" for entry in config.extract} | {one.entry.layer for one in recipe.measurements}
+    names = {f"{EXTRACTED}{entry.name}" for entry in config.extract} | {
+        measurement.entry.layer for measurement in recipe.measurements
+    }
     names |= {layer_of_kind(kind) for kind in recipe.kinds}
     names |= {layer for entry in config.score for layer in (entry.layer, entry.trace)}
     return frozenset(names | ({TOKENS_LAYER} if config.mix is not None else set()))
 
 
 def require_latest_for(recipe: BoundRecipe | None, store: Store) -> Generation:
-    """The latest generation as a recipe reads it, or without one as the recipe that published it does.
-
-    Raises:
-        StoreError: There is no generation yet; the message says how to make one.
-    """
+    """The latest generation as a recipe reads it, or without a recipe as the one that published it does; StoreError
+    with the command to run if there is none yet."""
     record = store.require_record()
     return as_published(record) if recipe is None else read_as(recipe, store, record)
 

@@ -12,24 +12,18 @@ from typing import TypeAlias
 from winnow.pipelines.query.statistics_tasks import CountedShard, CountedShards, merge_statistics
 from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.concurrency import map_objects
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.neutral import neutral_stream
+from winnow.pipelines.store.hiding.redaction import redacted_batches
 from winnow.pipelines.store.hiding.scans import NOTHING, HiddenRows
 from winnow.pipelines.store.integrity.content import name_content, read_content
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
 from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
 from winnow.pipelines.store.tables import read_batches, read_schema
-from winnow.pipelines.store.together import each
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import content_name
 from winnow.schemas.records import Generation
-from winnow.schemas.statistics import (
-    ShardStatistics,
-    by_layer_from_json,
-    by_layer_to_json,
-    layer_spec,
-    merge_in_order,
-)
+from winnow.schemas.statistics import ShardStatistics, by_layer_from_json, by_layer_to_json, layer_spec, merge_in_order
 
 Hidden: TypeAlias = Mapping[str, HiddenRows]
 """The forgotten rows of each shard that has some."""
@@ -40,17 +34,13 @@ def statistics_by_key(
 ) -> Iterator[tuple[tuple[str, ...], ShardStatistics]]:
     """The statistics of a layer under each of its keys, with the key's sources, in the order of sources.
 
-    Args:
-        store: The store.
-        generation: The generation.
-        layer: The layer.
-        hidden: The forgotten rows; where some wait for their purge, the others are counted again.
-        jobs: Where the statistics of many shards are merged, if they are not yet.
+    Where forgotten rows (`hidden`) wait for their purge, statistics are counted again. `jobs`: where the statistics of
+    many shards are merged.
     """
     by_key = store.manifest(generation, layer).by_key()
     for key, rows in sorted(by_key.items(), key=lambda one: one[1].sources):
         if hidden and any(len(hidden.get(row.shard, NOTHING).pending) for row in rows):
-            counted = each(store.objects, partial(_counted, store, generation, layer, hidden), rows, 1)
+            counted = map_objects(store.objects, partial(_counted, store, generation, layer, hidden), rows, 1)
             yield rows.sources, merge_in_order(counted)
         else:
             yield rows.sources, _kept(store, generation, layer, key, rows, jobs)
@@ -59,7 +49,7 @@ def statistics_by_key(
 def _kept(
     store: Store, generation: Generation, layer: str, key: str, rows: ManifestRows, jobs: Callable[[], Jobs]
 ) -> ShardStatistics:
-    """What was merged before; merged and stored if that is not there."""
+    """The stored result; if there is none, merged and stored."""
     for info in store.objects.list(_prefix(layer, key, rows)):
         with suppress(DamagedError, MissingError):
             return ShardStatistics.from_json(read_content(store.objects, info.path))
@@ -96,7 +86,7 @@ def _counted(store: Store, generation: Generation, layer: str, hidden: Hidden, r
     pending = hidden.get(row.shard, NOTHING).pending
     if not len(pending):
         return by_layer_from_json(_stored(store, generation, row.shard, row.statistics), (layer,))[layer]
-    batches = neutral_stream(layer, read_batches(store.objects, row.object), pending)
+    batches = redacted_batches(layer, read_batches(store.objects, row.object), pending)
     return ShardStatistics.of(layer_spec(layer, read_schema(store.objects, row.object)), batches)
 
 

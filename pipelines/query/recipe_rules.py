@@ -19,10 +19,8 @@ def pinned_rules(
 ) -> PinnedProgram | None:
     """Pin the recipe's rules to a generation, with `more` layers in addition to those that the rules read.
 
-    Returns None if the recipe has no rules, nothing is forgotten, and `more` is empty.
-
-    Raises:
-        RecipeError: A rule cannot run, or a layer that it reads is missing or was made with other settings.
+    Returns None if the recipe has no rules, nothing is forgotten, and `more` is empty. RecipeError if a rule cannot
+    run, or a layer is missing or was made with other settings.
     """
     program = recipe.rules
     if not program.rules and not more and not hidden_rows(store, generation):
@@ -42,11 +40,8 @@ def pinned_if_measured(recipe: BoundRecipe | None, store: Store, generation: Gen
 
 
 def require_accepted(recipe: BoundRecipe, summary: RulesSummary | None) -> None:
-    """Raise if the plan has alarms that the recipe does not accept.
-
-    Raises:
-        RecipeError: One line per alarm, with the setting that would accept it.
-    """
+    """Raise RecipeError with a line for each alarm that the recipe does not accept, and the setting that would accept
+    it."""
     dedupe = recipe.config.dedupe
     if dedupe is not None and summary is not None:
         guards.require_accepted(dedupe, summary.alarms, recipe.file)

@@ -16,11 +16,11 @@ from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.shard_groups import group_shards, over_groups
 from winnow.pipelines.running.shard_list import ListedShard, ShardList
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.concurrency import TABLES_AT_ONCE, map_objects
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.tables import read_batches, read_rows
-from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import StoreError, WinnowError
 from winnow.schemas.records import Generation
 
@@ -66,11 +66,7 @@ class Wanted:
 
 
 def wanted_id(beginning: str) -> Wanted:
-    """A search by the beginning of an id.
-
-    Raises:
-        WinnowError: These are no digits of an id.
-    """
+    """A search by the beginning of an id; WinnowError if it has other characters than an id's digits."""
     digits = beginning.lower()
     if not digits or not set(digits) <= _DIGITS or len(digits) > 2 * ID_BYTES:
         raise WinnowError(f"{beginning!r} is not an id: expected 1 to {2 * ID_BYTES} hexadecimal digits, or --url URL")
@@ -87,7 +83,7 @@ class FoundRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """The first rows that match, and whether a forgotten one did."""
 
     rows: tuple[FoundRow, ...] = ()
@@ -103,23 +99,23 @@ class SearchTasks:
     shards: ShardList[ListedShard]
     steps: "JobSteps"
 
-    def found(self, jobs: Jobs) -> Found:
+    def found(self, jobs: Jobs) -> SearchResult:
         """Search all shards."""
-        return self._first(over_groups(self.steps, jobs, "Search", self.shards, self.search, Found))
+        return self._first(over_groups(self.steps, jobs, "Search", self.shards, self.search, SearchResult))
 
-    def search(self, group: int) -> Found:
+    def search(self, group: int) -> SearchResult:
         """Search a range of shards, until there is enough; little is read after that, on a disk nothing."""
-        return self._first(each(self.objects, self._of_shard, self.shards.in_group(group), TABLES_AT_ONCE))
+        return self._first(map_objects(self.objects, self._of_shard, self.shards.in_group(group), TABLES_AT_ONCE))
 
-    def _first(self, parts: Iterable[Found]) -> Found:
-        total = Found()
-        for one in parts:
-            total = Found((*total.rows, *one.rows)[: self.wanted.most], total.forgotten or one.forgotten)
+    def _first(self, parts: Iterable[SearchResult]) -> SearchResult:
+        total = SearchResult()
+        for part in parts:
+            total = SearchResult((*total.rows, *part.rows)[: self.wanted.most], total.forgotten or part.forgotten)
             if len(total.rows) == self.wanted.most:
                 break
         return total
 
-    def _of_shard(self, number: int) -> Found:
+    def _of_shard(self, number: int) -> SearchResult:
         path, hidden = self.shards.all[number].objects[layout.SAMPLES], self.shards.hidden(number)
         unseen = frozenset[int]() if hidden is None else frozenset(hidden.tolist())
         rows, forgotten, start = list[FoundRow](), False, 0
@@ -131,9 +127,9 @@ class SearchTasks:
                 identity = read_rows(self.objects, path, [row], ["id"])["id"][0].as_py()
                 rows.append(FoundRow(number, row, identity.hex()))
                 if len(rows) == self.wanted.most:
-                    return Found(tuple(rows), forgotten)
+                    return SearchResult(tuple(rows), forgotten)
             start += batch.num_rows
-        return Found(tuple(rows), forgotten)
+        return SearchResult(tuple(rows), forgotten)
 
 
 def search_tasks(store: Store, generation: Generation, wanted: Wanted, steps: "JobSteps") -> SearchTasks:
@@ -144,12 +140,8 @@ def search_tasks(store: Store, generation: Generation, wanted: Wanted, steps: "J
     return SearchTasks(store.objects, wanted, group_shards(steps, ListedShard, shards, hidden), steps)
 
 
-def the_one(store: Store, generation: Generation, wanted: Wanted, found: Found) -> Place:
-    """The place of the sample that was found.
-
-    Raises:
-        WinnowError: No sample or several match, or it is forgotten.
-    """
+def single_match(store: Store, generation: Generation, wanted: Wanted, found: SearchResult) -> Place:
+    """The place of the sample that was found; WinnowError if none or several match, or it is forgotten."""
     if len(found.rows) == 1:
         (one,) = found.rows
         return Place(store.manifest(generation, layout.SAMPLES)[one.shard], one.row, one.id)

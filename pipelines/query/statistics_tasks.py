@@ -1,20 +1,20 @@
-"""Merges the statistics of many shards in tasks, of which the driver merges the results.
+"""Merges the statistics of many shards in tasks, whose results the driver merges.
 
-Shards are merged in groups of a fixed size, and then the groups, in order. So the result is the same whatever merges a
-group: a task, or the driver itself where there are few or where a file is damaged.
+Shards are merged in groups of a fixed size, and then the groups, in order. So the result is the same whether a task
+merges a group, or the driver does, as for few shards or damaged files.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import overload
 
-from winnow.pipelines.running.job_tasks import OPENING_BYTES, Jobs, Silent, TaskFolder, TaskKind
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, Jobs, TaskFolder, TaskKind, TaskWithoutBlocks
 from winnow.pipelines.running.shard_list import ListedShard, ShardList, put_shard_list
+from winnow.pipelines.store.concurrency import map_objects
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.integrity.content import read_content
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
 from winnow.pipelines.store.manifests.rows import ManifestRows
-from winnow.pipelines.store.together import each
 from winnow.schemas.statistics import OrderedMerge, ShardStatistics, by_layer_from_json, by_layer_to_json
 
 GROUP = 256
@@ -98,7 +98,7 @@ def merge_shards(
         by_file = (by_layer_from_json(read(shard, path), layers) for path, layers in shard.files.items())
         return {layer: one for some in by_file for layer, one in some.items()}
 
-    return _merged(each(objects, of_shard, shards))
+    return _merged(map_objects(objects, of_shard, shards))
 
 
 def merge_statistics(
@@ -107,15 +107,12 @@ def merge_statistics(
     read: Callable[[CountedShard, str], bytes],
     jobs: Callable[[], Jobs],
 ) -> Merged:
-    """Merge the statistics of all shards, by layer.
+    """Merge the statistics of all shards, which are in order, by layer.
 
-    Args:
-        objects: The store.
-        shards: The shards, in order.
-        read: Reads a file of a shard; one that is lost or damaged is made again.
-        jobs: Where tasks run, if there are so many files that tasks read them.
+    `read` reads a file of a shard; lost or damaged ones are made again. `jobs`: where tasks run, if there are many
+    files.
     """
-    count = sum(len(one.files) for one in shards)
+    count = sum(len(shard.files) for shard in shards)
     if count > MOST_FILES_HERE:
         return _merged(_in_tasks(objects, shards, read, jobs(), count))
     groups = range(_groups(len(shards)))
@@ -133,7 +130,7 @@ def _in_tasks(
         path = put_shard_list(steps.objects, "shards", shards, f"{steps.scratch}/")
         work = MergeTasks(objects, ShardList(steps.objects, path, steps.scratch, CountedShard))
         tasks = TaskFolder(steps)
-        kind = TaskKind("Statistics", None, Silent(work.merge))
+        kind = TaskKind("Statistics", None, TaskWithoutBlocks(work.merge))
         tasks.add_numbers(kind, _groups(len(shards)), files * OPENING_BYTES)
         tasks.run(jobs, kind.name)
         for group, found in enumerate(tasks.found(kind.name, MergedGroup)):

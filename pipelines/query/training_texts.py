@@ -109,13 +109,10 @@ def _sound(blocks: Iterable[bytes | Damage], losses: Losses) -> Iterator[bytes]:
 
 
 def texts_of_store(store: Store, texts: Sequence[str], rule: str, losses: Losses) -> Iterator[Text]:
-    """The text of every row that meets a rule, in order of shards and rows.
+    """The text of every row of the latest generation that meets a rule, in order of shards and rows.
 
-    Args:
-        store: The store; its latest generation is read.
-        texts: The columns in the recipe's `text`, in order of preference.
-        rule: A SQL condition over columns of `samples` and of layers, such as `text.gopher.words > 100`.
-        losses: Counts the rows that meet the rule but have no text.
+    `texts`: the columns in the recipe's `text`, in order of preference. `rule`: a SQL condition over columns of
+    `samples` and of layers, such as `text.gopher.words > 100`. `losses` counts the rows that meet it but have no text.
     """
     generation = store.require_latest()
     layers = sorted(generation.layers)

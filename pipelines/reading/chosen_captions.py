@@ -18,15 +18,8 @@ _TYPE = SAMPLES.field("captions").type
 
 
 def bind_captions(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> tuple[Column, ...]:
-    """Return the columns, in order of preference.
-
-    Args:
-        recipe: The recipe.
-        columns: Every column of its store.
-
-    Raises:
-        RecipeError: A column does not exist, or has no captions.
-    """
+    """Return the columns that `captions` names, in order of preference; RecipeError if one does not exist, or has no
+    captions."""
     known = {column.name: column for column, info in columns.items() if _has_captions(info.type)}
     for name in recipe.captions:
         if name not in known:

@@ -10,13 +10,10 @@ _RULE: Final = "first that is not empty"
 
 
 def first_text(texts: Sequence[pa.Array]) -> pa.LargeStringArray:
-    """Each row's first text that is not empty: an extractor that finds nothing gives way to the next.
+    """Each row's first text that is not empty, given columns in order of preference: an empty extraction gives way to
+    the next.
 
-    Args:
-        texts: Columns of texts, in order of preference, with the same rows.
-
-    Returns:
-        A text for each row; empty if all that the row has are empty, null if it has none.
+    Empty if all texts of the row are empty, null if it has none.
     """
     chosen = texts[0].cast(pa.large_string())
     for text in texts[1:]:
@@ -32,5 +29,5 @@ def text_of(names: Sequence[str], columns: Mapping[str, pa.Array]) -> pa.LargeSt
 
 
 def text_setting(names: Sequence[str]) -> list[str]:
-    """What the key of a layer says of the text that it was measured on."""
+    """The text columns as they are written in a layer's key."""
     return [*names, _RULE] if len(names) > 1 else list(names)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.hiding.neutral import neutral_stream
+from winnow.pipelines.store.hiding.redaction import redacted_batches
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import StoreError
 from winnow.schemas.rules.checking import ColumnInfo
@@ -50,19 +50,15 @@ def read_aligned(
 ) -> Iterator[dict[str, pa.Array]]:
     """Reads the same rows of several layers, as arrays by dotted name, at most `batch_rows` at a time.
 
-    Args:
-        store: The store.
-        objects: The object of each layer with a column here; all have the same rows in the same order (law 2).
-        columns: The columns to read.
-        batch_rows: The most rows at once.
-        hidden: Sorted numbers of forgotten rows, which are read as the neutral rows that a purge makes of them.
+    `objects`: the object of each layer; all have the same rows in the same order (law 2). `hidden`: sorted numbers of
+    forgotten rows, which are read as the redacted rows that a purge makes of them.
     """
     wanted: dict[str, list[str]] = {}
     for column in columns:
         wanted.setdefault(column.layer, []).append(column.leaf)
     streams = {layer: read_batches(store, objects[layer], leaves, batch_rows) for layer, leaves in wanted.items()}
     if hidden is not None and len(hidden):
-        streams = {layer: neutral_stream(layer, stream, hidden) for layer, stream in streams.items()}
+        streams = {layer: redacted_batches(layer, stream, hidden) for layer, stream in streams.items()}
     held: dict[str, pa.RecordBatch | None] = dict.fromkeys(streams)
     while True:
         for layer, stream in streams.items():

@@ -44,12 +44,9 @@ class ItemLists:
     def columns(
         self, names: Iterable[str], block: Mapping[str, pa.Array], lists: frozenset[str]
     ) -> dict[str, pa.Array]:
-        """The columns of these names, one value for each medium.
+        """The columns of these names, as conditions write them, with one value for each medium.
 
-        Args:
-            names: The names, as conditions write them.
-            block: The columns of the rows.
-            lists: Those of them that have a value for each medium.
+        `block`: the columns of the rows, of which `lists` have a value for each medium.
         """
         return {name: self._column(name, block, lists) for name in names}
 
@@ -80,12 +77,9 @@ class ItemLists:
 
 
 def marked_lists(numbers: Positions, rows: Positions, items: Positions) -> pa.ListArray:
-    """A list of booleans for each row, one for each of its media: true for those that are named.
+    """A list of booleans for each row, one per medium: true for the named ones.
 
-    Args:
-        numbers: How many media each row has.
-        rows: The row of each medium that is named.
-        items: Its number in its row.
+    `numbers`: media per row; `rows` and `items`: the row of each named medium, and its number there.
     """
     ends = np.cumsum(numbers)
     marks = np.zeros(int(ends[-1]) if len(ends) else 0, np.bool_)
@@ -97,13 +91,10 @@ def marked_lists(numbers: Positions, rows: Positions, items: Positions) -> pa.Li
 def represented_lists(
     media: pa.ListArray | None, represented: Mapping[str, tuple[Positions, Positions]], names: Iterable[str], first: int
 ) -> dict[str, pa.Array]:
-    """Return the columns that say which media of some rows are represented by others, as rules of `items` read them.
+    """Return the columns of `names` that say which media of some rows are represented by others, for rules of `items`.
 
-    Args:
-        media: The media of these rows; None only if there are no names.
-        represented: By the rules' column, the rows of the shard and the numbers in them of such media, ascending.
-        names: The columns that are wanted.
-        first: The number of the first of these rows in the shard.
+    `media` is None only without names. `represented`: by column, the rows of the shard and the media numbers,
+    ascending. `first`: the shard's number of the first of these rows.
     """
     found = {}
     for name in names:

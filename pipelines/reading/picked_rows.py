@@ -22,13 +22,9 @@ Takeable = TypeVar("Takeable", pa.Array, pa.RecordBatch)
 def read_picked(
     objects: ObjectStore, paths: Mapping[str, str], columns: Iterable[Column], rows: Rows
 ) -> Iterator[tuple[Rows, dict[str, pa.Array]]]:
-    """Yields the rows in batches, with columns by dotted name; holds one row group of each layer in memory.
+    """Yields ascending, distinct `rows` in batches, with columns by dotted name; holds one row group of each layer.
 
-    Args:
-        objects: The store's objects.
-        paths: The object of each layer with a column here; all have the same rows in the same order (law 2).
-        columns: The columns to read.
-        rows: Ascending, distinct row numbers.
+    `objects`: the object of each layer; all have the same rows in the same order (law 2).
     """
     wanted: dict[str, list[str]] = {}
     for column in columns:

@@ -83,12 +83,8 @@ class Edits:
     def apply(self, texts: pa.LargeStringArray, columns: Mapping[str, pa.Array]) -> EditedTexts:
         """Return the edited texts.
 
-        Args:
-            texts: The texts that were measured.
-            columns: Each of `columns` by its dotted name, with one value per text.
-
-        Raises:
-            RecipeError: The spans of a text are null, and `when_null` is error.
+        `texts` are those that were measured; `columns` are the columns of spans and statuses by dotted name.
+        RecipeError if the spans of a text are null, and `when_null` is error.
         """
         for one in self._bind_edit:
             if one.when_null == "error":
@@ -136,11 +132,7 @@ def _require_measured(bound: BoundEdit, texts: pa.LargeStringArray, columns: Map
 
 
 def with_keys(bound: Sequence[BoundEdit], env: Mapping[str, str] = os.environ) -> Edits:
-    """Return the edits with their keys, for use in this process.
-
-    Raises:
-        RecipeError: A key is missing or too short.
-    """
+    """Return the edits with their keys, for use in this process; RecipeError if a key is missing or too short."""
     return Edits(
         tuple(one for one in bound if one.action == "delete"),
         tuple((one, _replacement(one, env)) for one in bound if one.action != "delete"),

@@ -28,13 +28,10 @@ class TextPreview:
 def read_previews(
     store: Store, generation: Generation, text: tuple[str, ...], wanted: Mapping[str, Collection[int]]
 ) -> dict[tuple[str, int], TextPreview]:
-    """Reads the beginnings of the wanted rows, by shard and row.
+    """Reads the beginnings of the wanted rows' texts.
 
-    Args:
-        store: The store.
-        generation: The generation whose layers are read.
-        text: The columns of the recipe's text, in order of preference.
-        wanted: Row numbers by shard, none of them forgotten: rows are read as written.
+    `text`: the columns of texts, in order of preference. `wanted`: row numbers by shard; rows are read unmodified, so
+    none may be forgotten.
     """
     columns = [column for name in text if (column := column_of(name, generation.layers)) is not None]
     objects = {

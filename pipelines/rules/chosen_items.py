@@ -1,7 +1,7 @@
-"""Chooses pictures and videos to look at: a random few, of those that a rule drops, and the nearest to a threshold.
+"""Chooses pictures and videos to look at: random ones, those that a rule drops, and the nearest to a threshold.
 
-Shards are read one after the other, and of each only the columns that the choice needs; what is held are the best so
-far. Forgotten rows are never chosen, as they have no items.
+Shards are read one after another, only the columns that are needed, and only the best so far are held. Forgotten rows
+are never chosen, as they have no items.
 """
 
 import heapq
@@ -58,14 +58,11 @@ def random_items(pinned: PinnedProgram, seed: int, most: int) -> tuple[ChosenIte
 
 
 def dropped_items(pinned: PinnedProgram, reason: str, seed: int, most: int) -> tuple[ChosenItem, ...]:
-    """A sample of the pictures of rows that rules with this reason drop, whatever other rules say of them.
+    """A sample of the pictures of rows that rules with this reason drop, whatever other rules decide.
 
-    Of rules of `items`, the pictures that they drop themselves.
-
-    Raises:
-        UndecidedError: A rule cannot be decided for a row.
+    For rules of `items`, the pictures that they drop themselves. UndecidedError if a rule cannot be decided for a row.
     """
-    rules = [one.phase for one in pinned.program.rules]
+    rules = [rule.phase for rule in pinned.program.rules]
     numbers = [number for number, name in enumerate(pinned.program.reasons) if name == reason]
     of_rows = [number for number in numbers if rules[number] != "items"]
     of_items = [number for number in numbers if rules[number] == "items"]

@@ -200,13 +200,13 @@ class ComparisonTasks:
             strict=True,
         )
         reasons = self._reasons(self.old, was), self._reasons(self.new, now)
-        pairs = Counter(zip(*(one.to_pylist() for one in reasons), strict=True))
+        pairs = Counter(zip(*(reason.to_pylist() for reason in reasons), strict=True))
         table = pa.table(
             [
                 ids,
                 pa.array([shard.source] * len(ids)),
                 languages.dictionary.take(languages.indices).cast(pa.string()),
-                *(pc.if_else(pc.equal(one, KEPT), pa.scalar(None, pa.string()), one) for one in reasons),
+                *(pc.if_else(pc.equal(reason, KEPT), pa.scalar(None, pa.string()), reason) for reason in reasons),
             ],
             schema=CHANGED,
         )

@@ -56,14 +56,14 @@ class SafetyCoverage:
     @property
     def rows(self) -> int:
         """All kept samples."""
-        return sum(one.rows for one in self.languages)
+        return sum(language.rows for language in self.languages)
 
     @property
     def total(self) -> LanguageCoverage:
         """All languages together."""
-        seen = {name: sum(one.seen[name] for one in self.languages) for name in self.detectors}
+        seen = {name: sum(language.seen[name] for language in self.languages) for name in self.detectors}
         counted = self.languages[0].found if self.languages else {}
-        found = {name: sum(one.found[name] for one in self.languages) for name in counted}
+        found = {name: sum(language.found[name] for language in self.languages) for name in counted}
         return LanguageCoverage("all", self.rows, seen, found)
 
     def to_json(self) -> dict[str, Json]:
@@ -91,9 +91,9 @@ class CoverageCounter:
         self._objects = objects
         self._detectors = tuple(detectors)
         self._languages = languages
-        self._columns = list(dict.fromkeys((_PLACE, *languages, *(one.column for one in detectors))))
-        self._names = list(dict.fromkeys(one.subcategory for one in detectors))
-        self._counted = list(dict.fromkeys(one.subcategory for one in detectors if one.counted))
+        self._columns = list(dict.fromkeys((_PLACE, *languages, *(detector.column for detector in detectors))))
+        self._names = list(dict.fromkeys(detector.subcategory for detector in detectors))
+        self._counted = list(dict.fromkeys(detector.subcategory for detector in detectors if detector.counted))
         self._rows: dict[str, int] = {}
         self._seen: dict[tuple[str, str], int] = {}
         self._found: dict[tuple[str, str], int] = {}
@@ -132,11 +132,11 @@ class CoverageCounter:
         for name in self._names:
             seen = np.zeros(len(kept), np.bool_)
             found = np.zeros(len(kept), np.bool_)
-            for one in self._detectors:
-                if one.subcategory == name:
-                    values = block[one.column.name]
+            for detector in self._detectors:
+                if detector.subcategory == name:
+                    values = block[detector.column.name]
                     seen |= _checked(values)
-                    if one.counted:
+                    if detector.counted:
                         found |= pc.fill_null(pc.greater(values.cast(pa.int64()), 0), False).to_numpy(
                             zero_copy_only=False
                         )
@@ -168,10 +168,10 @@ def merged_languages(parts: Iterable[Sequence[LanguageCoverage]]) -> tuple[Langu
 
 def coverage_of(detectors: Sequence[Detector], languages: tuple[LanguageCoverage, ...]) -> SafetyCoverage:
     """Return the coverage by these detectors, whose layers the generation has."""
-    names = list(dict.fromkeys(one.subcategory for one in detectors))
+    names = list(dict.fromkeys(detector.subcategory for detector in detectors))
     layers: dict[str, list[str]] = {name: [] for name in names}
-    for layer in dict.fromkeys(one.column.layer for one in detectors):
-        for name in dict.fromkeys(one.subcategory for one in detectors if one.column.layer == layer):
+    for layer in dict.fromkeys(detector.column.layer for detector in detectors):
+        for name in dict.fromkeys(detector.subcategory for detector in detectors if detector.column.layer == layer):
             layers[name].append(layer)
     return SafetyCoverage(
         version=VERSION,

@@ -41,7 +41,7 @@ from winnow.pipelines.rules.representatives.choosing import RepresentativeChoose
 from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES, Duplicates
 from winnow.pipelines.rules.sites import SiteCounts
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.hiding.blocks import hidden_in
+from winnow.pipelines.store.hiding.redaction import hidden_in
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches
 from winnow.schemas.errors import StoreError
 from winnow.schemas.rows.extraction import WITHOUT_TEXT
@@ -60,14 +60,9 @@ def decide(
 ) -> Iterator[ShardDecisions]:
     """Decide every shard, in the order of their names for any number of threads.
 
-    Args:
-        pinned: The rules, and the objects that they read.
-        threads: How many shards to decide at once; None for a number that suits the store's location.
-        duplicates: The rows that representatives replace.
-
-    Raises:
-        UndecidedError: A rule cannot be decided for a row; the first such row in the order of shards.
-        StoreError: A layer does not have the rows that the generation says.
+    `threads`: None for a number that suits the store's location; `duplicates`: the rows that representatives replace.
+    UndecidedError if a rule cannot be decided for a row, the first such row in the order of shards; StoreError if a
+    layer has other rows than the generation says.
     """
 
     def decide_one(shard: ShardObjects, evaluator: Evaluator) -> ShardDecisions:
@@ -79,9 +74,7 @@ def decide(
 def choose_representatives(pinned: PinnedProgram, threads: int | None = None) -> Duplicates:
     """Choose the representative of each cluster of duplicates, in a pass over the store before the one that decides.
 
-    Raises:
-        UndecidedError: A rule of `eligible` cannot be decided for a row.
-        StoreError: A layer does not have the rows that the generation says.
+    Raises as `decide` does, for rules of `eligible`.
     """
     choice = pinned.program.choice
     if choice is None:
@@ -255,7 +248,10 @@ def languages_of(block: Mapping[str, pa.Array], columns: tuple[Column, ...], row
     """Return the language of each row, from the first of the columns that has one; without nulls."""
     if not columns:
         return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([UNKNOWN]))
-    arrays = [_first_codes(block[one.name]) if one.name == CAPTION_LANGUAGE else block[one.name] for one in columns]
+    arrays = [
+        _first_codes(block[column.name]) if column.name == CAPTION_LANGUAGE else block[column.name]
+        for column in columns
+    ]
     if columns[0].name not in MEASURED_LANGUAGES:
         arrays = [_declared_codes(array) for array in arrays]
     return pc.dictionary_encode(pc.coalesce(*arrays, pa.scalar(UNKNOWN, arrays[0].type)))
@@ -281,13 +277,15 @@ def _declared_codes(values: pa.Array) -> pa.Array:
 def _textless(
     block: Mapping[str, pa.Array], statuses: Sequence[Column], size: Column | None
 ) -> NDArray[np.bool_] | None:
-    """Return which samples that are no media have no text, or an empty one, by what says so of all of them: an
-    operator that reads it, or the extractors that might have given it."""
+    """Return which samples of text have none, or an empty one.
+
+    `statuses`: of an operator that reads the text, or of the extractors that might have given it.
+    """
     if not statuses:
         return None
-    said = [block[one.name] for one in statuses]
-    empty = reduce(pc.or_, (pc.is_in(one, pa.array([NO_TEXT, *WITHOUT_TEXT])) for one in said))
-    empty = reduce(pc.and_, (pc.invert(pc.is_in(one, pa.array(["ok"]))) for one in said), empty)
+    measured = [block[column.name] for column in statuses]
+    empty = reduce(pc.or_, (pc.is_in(one, pa.array([NO_TEXT, *WITHOUT_TEXT])) for one in measured))
+    empty = reduce(pc.and_, (pc.invert(pc.is_in(one, pa.array(["ok"]))) for one in measured), empty)
     if size is not None:
         empty = pc.or_(empty, pc.fill_null(pc.equal(block[size.name], 0), False))
     found = pc.and_(empty, pc.is_in(block[_MODALITY.name], pa.array(["text", "other"])))
@@ -320,11 +318,11 @@ def _null_error(pinned: PinnedProgram, shard: ShardObjects, error: NullCondition
             identity = batch["id"][row - seen].as_py().hex()
             break
         seen += batch.num_rows
-    said = (
+    message = (
         f"is null for the sample {identity} (shard {shard.shard}, row {row}), and 'when_null' is error; measure what "
         "it reads, or set when_null: keep or drop"
     )
-    return Undecided(error.number, said).error(pinned.program)
+    return Undecided(error.number, message).error(pinned.program)
 
 
 DROPPED_SAMPLES = pa.schema(

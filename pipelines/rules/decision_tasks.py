@@ -14,10 +14,17 @@ from winnow.pipelines.rules.coverage import CoverageCounter, Detector, LanguageC
 from winnow.pipelines.rules.deciding import candidates_of_shard, decide_shard, dropped_samples
 from winnow.pipelines.rules.decisions import DecisionCounts, ShardDecisions
 from winnow.pipelines.rules.evaluation import Evaluator, Undecided, UndecidedError
-from winnow.pipelines.rules.kept_decisions import Asked, KeptDecisions, OutcomeCounts
+from winnow.pipelines.rules.kept_decisions import DecisionRequest, KeptDecisions, OutcomeCounts
 from winnow.pipelines.rules.listed_samples import ListedSample, listed_in_shard, merged_lists
 from winnow.pipelines.rules.map_shards import map_shards
-from winnow.pipelines.rules.near_thresholds import EVERY, Among, Sides, merged_sides, sides_in_shard, threshold_cuts
+from winnow.pipelines.rules.near_thresholds import (
+    EVERY,
+    SampleFilter,
+    Sides,
+    merged_sides,
+    sides_in_shard,
+    threshold_cuts,
+)
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.rules.representatives.candidates import Candidates, LargeCluster
 from winnow.pipelines.rules.representatives.choosing import RepresentativeChooser
@@ -106,7 +113,7 @@ class DecisionTasks:
     scores: tuple[str, ...]
     shards: ShardList[ListedShard]
     steps: "JobSteps"
-    among: Among = EVERY  # the rows that count for thresholds and lists
+    among: SampleFilter = EVERY  # the rows that count for thresholds and lists
     most: int = 0  # the samples of a list
 
     def find(self, group: int) -> _Found:
@@ -123,10 +130,10 @@ class DecisionTasks:
                 return Undecidable(numbers[shard.shard], error.undecided)
 
         found: list[Candidates] = []
-        for one in map_shards(first, find_in_shard):
-            if isinstance(one, Undecidable):
-                return _Found(one)
-            found.append(one)
+        for candidates in map_shards(first, find_in_shard):
+            if isinstance(candidates, Undecidable):
+                return _Found(candidates)
+            found.append(candidates)
         merged = Candidates.merged(found)
         tables = {_CANDIDATES: merged.table}
         tables |= {f"{_CANDIDATES}-{kind}": table for kind, table in merged.items.items()}
@@ -142,7 +149,7 @@ class DecisionTasks:
         if choice is None:
             return NO_DUPLICATES, None
         parts = list(over_groups(self.steps, jobs, "Candidates", self.shards, self.find, _Found))
-        if (undecided := first_undecided(one.undecided for one in parts)) is not None:
+        if (undecided := first_undecided(part.undecided for part in parts)) is not None:
             return NO_DUPLICATES, undecided
         with RepresentativeChooser(choice) as chooser:
             for group, one in enumerate(parts):
@@ -186,23 +193,23 @@ class DecisionTasks:
 
         parts = list(map_shards(replace(self.pinned, shards=listed), decide_one))
         return _Decided(
-            next((one.undecided for one in parts if one.undecided is not None), None),
-            OutcomeCounts.of(DecisionCounts.merged(one.counts for one in parts)),
-            SiteCounts.merged(one.sites for one in parts),
-            OutcomeCounts.of(DecisionCounts.merged(one.items for one in parts)),
-            merged_languages(one.coverage for one in parts),
-            merged_overlaps(one.overlaps for one in parts),
-            self._merged_sides([one.thresholds for one in parts]),
+            next((part.undecided for part in parts if part.undecided is not None), None),
+            OutcomeCounts.of(DecisionCounts.merged(part.counts for part in parts)),
+            SiteCounts.merged(part.sites for part in parts),
+            OutcomeCounts.of(DecisionCounts.merged(part.items for part in parts)),
+            merged_languages(part.coverage for part in parts),
+            merged_overlaps(part.overlaps for part in parts),
+            self._merged_sides([part.thresholds for part in parts]),
         )
 
-    def decided(self, asked: Asked, jobs: Jobs) -> KeptDecisions:
+    def decided(self, asked: DecisionRequest, jobs: Jobs) -> KeptDecisions:
         """Decide all rows; without representatives, only measure how far they are from thresholds."""
         chosen, why = self.prepare(jobs)
         work = partial(self.decide, rules=why is None)
         parts = list(over_groups(self.steps, jobs, "Decisions", self.shards, work, _Decided))
-        why = why or first_undecided(one.undecided for one in parts)
+        why = why or first_undecided(part.undecided for part in parts)
         decided = parts if why is None else []
-        overlaps = merged_overlaps(one.overlaps for one in parts)
+        overlaps = merged_overlaps(part.overlaps for part in parts)
         return KeptDecisions(
             basis=asked.basis,
             undecided=why,
@@ -213,8 +220,8 @@ class DecisionTasks:
             large_count=chosen.large_count if decided else 0,
             addresses=chosen.addresses if decided else NONE_COMPARED,
             coverage=merged_languages(one.coverage for one in decided),
-            overlaps=overlaps if why is None else tuple(one for one in overlaps if one.rule is None),
-            thresholds=self._merged_sides([one.thresholds for one in parts]),
+            overlaps=overlaps if why is None else tuple(overlap for overlap in overlaps if overlap.rule is None),
+            thresholds=self._merged_sides([part.thresholds for part in parts]),
         )
 
     def map_decided(
@@ -253,21 +260,20 @@ class DecisionTasks:
         return _Some(merged_lists(self.map_decided(group, list_one), self.most))
 
     def listed(self, jobs: Jobs) -> tuple[ListedSample, ...]:
-        """Decide all rows, and choose some of those that count.
-
-        Raises:
-            UndecidedError: A rule cannot be decided for a row.
-        """
+        """Decide all rows, and choose some of those that count; UndecidedError if a rule cannot be decided for a
+        row."""
         _, why = self.prepare(jobs)
         if why is not None:
             raise why.error(self.pinned.program)
         parts = over_groups(self.steps, jobs, "Listed", self.shards, self.list_some, _Some)
-        return merged_lists((one.samples for one in parts), self.most)
+        return merged_lists((part.samples for part in parts), self.most)
 
     def dropped(self, jobs: Jobs) -> Iterator[pa.RecordBatch]:
         """Decide all rows; yield those that are dropped, in order. No rule may be undecided."""
         self.prepare(jobs)
-        if any(one.rows for one in over_groups(self.steps, jobs, "Dropped", self.shards, self.list_dropped, _Listed)):
+        if any(
+            listed.rows for listed in over_groups(self.steps, jobs, "Dropped", self.shards, self.list_dropped, _Listed)
+        ):
             yield from existing_parts(self.steps.objects, self.steps.scratch, _DROPPED)
 
     def _merged_sides(self, parts: Sequence[Sequence[Sides]]) -> tuple[Sides, ...]:
@@ -295,7 +301,7 @@ class DecisionTasks:
     def thresholds(self, jobs: Jobs) -> tuple[Sides, ...]:
         """Measure how far rows are from thresholds, those that count alone."""
         parts = list(over_groups(self.steps, jobs, "Thresholds", self.shards, self.near, _Near))
-        return self._merged_sides([one.thresholds for one in parts])
+        return self._merged_sides([part.thresholds for part in parts])
 
     def _with_decisions(
         self, measured: "_OfShard", shard: ShardObjects, evaluator: Evaluator, duplicates: Duplicates
@@ -357,7 +363,7 @@ class _OfShard:
     undecided: Undecidable | None = None
 
 
-def decision_tasks(asked: Asked, steps: "JobSteps") -> DecisionTasks:
+def decision_tasks(asked: DecisionRequest, steps: "JobSteps") -> DecisionTasks:
     """Return the tasks over all shards, listed in the passes' folder."""
     pinned = asked.pinned.with_layers(asked.generation, asked.layers)
     return replace(pinned_tasks(pinned, asked.layers, steps), detectors=asked.detectors, scores=asked.scores)
@@ -367,11 +373,11 @@ def pinned_tasks(pinned: PinnedProgram, layers: Iterable[str], steps: "JobSteps"
     """Return tasks that decide rows, and may read these layers, which are pinned."""
     names = tuple(layers)
     shards = (
-        ListedShard(one.shard, one.source, one.rows, {layer: one.objects[layer] for layer in names})
-        for one in pinned.shards
+        ListedShard(shard.shard, shard.source, shard.rows, {layer: shard.objects[layer] for layer in names})
+        for shard in pinned.shards
     )
     listed = group_shards(
-        steps, ListedShard, shards, {one.shard: one.hidden for one in pinned.shards if len(one.hidden)}
+        steps, ListedShard, shards, {shard.shard: shard.hidden for shard in pinned.shards if len(shard.hidden)}
     )
     return DecisionTasks(replace(pinned, shards=()), None, (), listed, steps)
 

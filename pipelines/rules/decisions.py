@@ -134,7 +134,7 @@ class ItemDecisions:
     counts: DecisionCounts  # of media, and their bytes
 
     def left(self, rules: int) -> NDArray[np.bool_]:
-        """Whether no rule drops each medium, whatever becomes of its row."""
+        """Whether no rule drops each medium, even if its row is dropped."""
         fired = self.fired & word_mask((1 << rules) - 1, self.fired.shape[1])
         left: NDArray[np.bool_] = np.bitwise_or.reduce(fired, axis=1) == 0
         return left
@@ -208,15 +208,10 @@ def count_block(
     null: Masks | None,
     textless: NDArray[np.bool_] | None = None,
 ) -> DecisionCounts:
-    """Count the outcomes of a block of rows.
+    """Count the outcomes of a block of rows of one source.
 
-    Args:
-        source: The source of all rows.
-        languages: The language of each row, dictionary-encoded, without nulls.
-        sizes: The bytes of each row.
-        fired: The rules that fired for each row.
-        null: The rules that fired because their condition was null; None for none.
-        textless: Which rows are samples of text without any; None for none.
+    `languages`: dictionary-encoded, without nulls; `fired`: the rules that fired for each row, `null` those because of
+    a null condition (None for none); `textless`: samples of text without any (None for none).
     """
     columns = {
         "language": languages.indices,

@@ -92,7 +92,7 @@ class _Numbered:
 
 
 def _names(rules: Sequence[_Numbered]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for one in rules for name in columns_read(one.rule.rule.drop)))
+    return tuple(dict.fromkeys(name for rule in rules for name in columns_read(rule.rule.rule.drop)))
 
 
 class Evaluator:
@@ -101,8 +101,8 @@ class Evaluator:
     def __init__(self, program: RuleProgram) -> None:
         self._program = program
         rules = tuple(_Numbered(number, one) for number, one in enumerate(program.rules))
-        self._of_rows = tuple(one for one in rules if one.rule.phase != "items")
-        self._of_items = tuple(one for one in rules if one.rule.phase == "items")
+        self._of_rows = tuple(rule for rule in rules if rule.rule.phase != "items")
+        self._of_items = tuple(rule for rule in rules if rule.rule.phase == "items")
         self._row_names = _names(self._of_rows)
         self._item_names = _names(self._of_items)
         self._words = max(1, -(-len(program.rules) // WORD))
@@ -127,14 +127,9 @@ class Evaluator:
         """Return the rules that fire for each row of a block, and for each medium.
 
         A row none of whose media is left has the reasons for which they were dropped, unless the recipe keeps it.
-
-        Args:
-            rows: The number of rows in the block.
-            columns: At least the program's columns, by dotted name.
-
-        Raises:
-            NullConditionError: A condition is null, and its rule has `when_null: error`.
-            UndecidedError: A condition fails on a value, such as a cast of a text that is not a number.
+        `columns` are at least the program's, by dotted name. NullConditionError if a condition is null, and its rule
+        has `when_null: error`; UndecidedError if a condition fails on a value, such as a cast of a text that is no
+        number.
         """
         tables = threshold_columns(self._program.tables, columns) if rows else {}
         known = {**columns, **tables}
@@ -163,9 +158,9 @@ class Evaluator:
     def _spread(self, of_items: Masks, lists: ItemLists, rows: NDArray[np.bool_]) -> Masks:
         """Return for each of these rows the rules of any of its media."""
         found = np.zeros((len(rows), self._words), np.uint64)
-        for one in self._of_items:
-            word, bit = one.number // WORD, np.uint64(one.number % WORD)
-            some = lists.rows_with(has_rule(of_items, one.number)) & rows
+        for of_item in self._of_items:
+            word, bit = of_item.number // WORD, np.uint64(of_item.number % WORD)
+            some = lists.rows_with(has_rule(of_items, of_item.number)) & rows
             found[:, word] |= some.astype(np.uint64) << bit
         return found
 
@@ -212,13 +207,13 @@ class Evaluator:
 
     def _raise_for_faulty_rule(self, rules: Sequence[_Numbered], block: pa.Table) -> None:
         """Raise UndecidedError for the rule that a block's query failed on, if one rule alone fails."""
-        for one in rules:
+        for rule in rules:
             try:
-                self._query([one], block)
+                self._query([rule], block)
             except duckdb.Error as error:
                 what = str(error).splitlines()[0].partition(". Use TRY")[0][:160]
                 said = f"fails on a row: {what}; {remedy(what)}"
-                raise Undecided(one.number, said).error(self._program) from None
+                raise Undecided(rule.number, said).error(self._program) from None
 
 
 def threshold_columns(tables: Sequence[ThresholdTable], columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:

@@ -61,14 +61,8 @@ def find_alarms(
 ) -> tuple[Alarm, ...]:
     """Find every loss and every cluster above its bound.
 
-    Args:
-        config: The bounds, and what the recipe accepts.
-        max_cluster: The cap of each kind's clusters.
-        sources: The loss of each source.
-        languages: The loss of each language.
-        large: The largest unaccepted clusters above the cap.
-        large_count: The total number of such clusters.
-        addresses: What samples with equal addresses hold.
+    `max_cluster`: the bound of each kind; `sources` and `languages`: their losses; `large`: the largest unaccepted
+    clusters above the bound, of `large_count`; `addresses`: what samples with equal addresses hold.
     """
     guard = config.guard
     alarms = _losses(config, "source", sources, guard.sources)
@@ -99,9 +93,9 @@ def settings_to_accept(config: DedupeConfig, alarms: Iterable[Alarm]) -> str:
     """Return the settings under `dedupe` that accept all alarms, including the recipe's current settings."""
     guard, plain = config.guard, GuardConfig()
     bounds: dict[str, dict[str, str]] = {
-        "sources": {one.name: f"{{max_loss: {one.max_loss:g}}}" for one in guard.sources},
-        "languages": {one.name: f"{{max_loss: {one.max_loss:g}}}" for one in guard.languages},
-        "clusters": {one.name: f"{{max_cluster: {one.max_cluster}}}" for one in guard.clusters},
+        "sources": {source.name: f"{{max_loss: {source.max_loss:g}}}" for source in guard.sources},
+        "languages": {language.name: f"{{max_loss: {language.max_loss:g}}}" for language in guard.languages},
+        "clusters": {cluster.name: f"{{max_cluster: {cluster.max_cluster}}}" for cluster in guard.clusters},
     }
     parts, unequal = [], guard.max_unequal
     for alarm in alarms:
@@ -125,11 +119,8 @@ def settings_to_accept(config: DedupeConfig, alarms: Iterable[Alarm]) -> str:
 
 
 def require_accepted(config: DedupeConfig, alarms: Sequence[Alarm], recipe: str) -> None:
-    """Raise RecipeError if there are alarms, which the recipe does not accept.
-
-    Raises:
-        RecipeError: One line per alarm, and one with the settings that would accept all of them.
-    """
+    """Raise RecipeError if there are alarms: a line for each, and one with the settings that would accept all of
+    them."""
     if alarms:
         listed = recipe_error(Problem(config.place, "dedupe", alarm.message) for alarm in alarms)
         raise RecipeError(

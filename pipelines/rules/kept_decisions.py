@@ -22,7 +22,7 @@ from winnow.pipelines.rules.representatives.replaced import UnequalTexts
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
 from winnow.pipelines.rules.sites import SiteCounts
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.basis import basis_of, find_kept, keep
+from winnow.pipelines.store.kept_facts import fact_inputs, find_facts, put_facts
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.records import FactInputs, Generation
 
@@ -76,7 +76,7 @@ class KeptDecisions:
 
 
 @dataclass(frozen=True)
-class Asked:
+class DecisionRequest:
     """What a record is about."""
 
     pinned: PinnedProgram
@@ -89,13 +89,13 @@ class Asked:
         """The layers that are read."""
         program = self.pinned.program
         columns = [*self.pinned.described, *(one.column for one in self.detectors or ())]
-        read = (layout.SAMPLES, *program.layers, *(one.layer for one in columns), *self.scores)
+        read = (layout.SAMPLES, *program.layers, *(column.layer for column in columns), *self.scores)
         return tuple(sorted(set(read)))
 
     @property
     def basis(self) -> FactInputs:
         """The rows that are read."""
-        return basis_of(self.pinned.store, self.generation, self.layers)
+        return fact_inputs(self.pinned.store, self.generation, self.layers)
 
     @property
     def key(self) -> str:
@@ -104,37 +104,40 @@ class Asked:
         settings: dict[str, Json] = {
             "version": VERSION,
             "engine": duckdb.__version__,  # of the conditions
-            "rules": [[one.phase, one.rule.drop, one.rule.when_null] for one in program.rules],
+            "rules": [[rule.phase, rule.rule.drop, rule.rule.when_null] for rule in program.rules],
             "no_items_left": program.no_items_left,
-            "tables": [one.to_json() for one in program.tables],
+            "tables": [table.to_json() for table in program.tables],
             "choice": None if program.choice is None else _choice(program.choice),
             "languages": [column.name for column in pinned.languages],
             "size": None if pinned.size is None else pinned.size.name,
-            "text_statuses": [one.name for one in pinned.text_statuses],
-            "detectors": None if self.detectors is None else [_detector(one) for one in self.detectors],
+            "text_statuses": [column.name for column in pinned.text_statuses],
+            "detectors": None if self.detectors is None else [_detector(detector) for detector in self.detectors],
             "scores": list(self.scores),
             "basis": self.basis.to_json(),
         }
         return fingerprint_of(settings)
 
 
-def find_decisions(asked: Asked) -> KeptDecisions | None:
+def find_decisions(asked: DecisionRequest) -> KeptDecisions | None:
     """Return the record, if it is there and whole."""
-    return find_kept(asked.pinned.store.objects, KeptDecisions, layout.rule_decisions(asked.key))
+    return find_facts(asked.pinned.store.objects, KeptDecisions, layout.rule_decisions(asked.key))
 
 
-def keep_decisions(asked: Asked, record: KeptDecisions) -> None:
+def keep_decisions(asked: DecisionRequest, record: KeptDecisions) -> None:
     """Store the record."""
-    keep(asked.pinned.store.objects, layout.rule_decisions(asked.key), record)
+    put_facts(asked.pinned.store.objects, layout.rule_decisions(asked.key), record)
 
 
-def _detector(one: Detector) -> Json:
-    return [one.subcategory, one.column.name, one.counted]
+def _detector(detector: Detector) -> Json:
+    return [detector.subcategory, detector.column.name, detector.counted]
 
 
 def _choice(choice: Choice) -> Json:
-    preferences: Json = [[one.order, None if one.column is None else one.column.name] for one in choice.preferences]
-    accepted: Json = {one.name: one.max_cluster for one in choice.config.guard.clusters}
+    preferences: Json = [
+        [preference.order, None if preference.column is None else preference.column.name]
+        for preference in choice.preferences
+    ]
+    accepted: Json = {cluster.name: cluster.max_cluster for cluster in choice.config.guard.clusters}
     return {
         "kinds": list(choice.kinds),
         "preferences": preferences,

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from winnow.pipelines.reading.columns import read_aligned
 from winnow.pipelines.rules.deciding import languages_of
 from winnow.pipelines.rules.decisions import ShardDecisions, has_rule
-from winnow.pipelines.rules.near_thresholds import Among
+from winnow.pipelines.rules.near_thresholds import SampleFilter
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches
@@ -33,9 +33,9 @@ class ListedSample:
 
 
 def listed_in_shard(
-    pinned: PinnedProgram, shard: ShardObjects, decisions: ShardDecisions, among: Among, most: int
+    pinned: PinnedProgram, shard: ShardObjects, decisions: ShardDecisions, among: SampleFilter, most: int
 ) -> list[ListedSample]:
-    """Return at most so many samples of a shard, the lowest ids first."""
+    """Return at most `most` samples of a shard, the lowest ids first."""
     if among.source not in ("", shard.source):
         return []
     names = pinned.program.reasons

@@ -40,7 +40,7 @@ _SHOWN_LANGUAGES = 5
 class RuleLoss:
     """What one rule takes of a language or a source: samples for which it fires, whether it is the first or not.
 
-    Of a rule of `items`: media, whatever becomes of their samples.
+    Of a rule of `items`: media, even of samples that are dropped.
     """
 
     list: str  # eligible, items or keep
@@ -58,10 +58,10 @@ class RuleLoss:
         whom = language_name(self.name) if self.of == "language" else f"the {self.of} {self.name}"
         whom = f"the media of {whom}" if self.list == "items" else whom
         counts = f"{self.rows:,}" if self.lost == self.rows else f"{self.lost:,} of {self.rows:,}"
-        said = f"{self.reason} drops {100 * self.lost // self.rows} % of {whom} ({counts})"
+        line = f"{self.reason} drops {100 * self.lost // self.rows} % of {whom} ({counts})"
         if self.others is None:
-            return said
-        return f"{said}, but {self.others_lost:,} of {self.others:,} elsewhere"
+            return line
+        return f"{line}, but {self.others_lost:,} of {self.others:,} elsewhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +92,8 @@ def find_losses(
 ) -> tuple[RuleLoss, ...]:
     """Find every loss of a language or a source to one rule above the bounds, the largest first.
 
-    Duplicates have bounds of their own. Samples without a language are counted by source alone.
-
-    Args:
-        rules: The rules.
-        counts: What they drop of samples.
-        bounds: The bounds.
-        items: What those of `items` drop of media.
+    Duplicates have bounds of their own. Samples without a language are counted by source alone. `items`: media that
+    rules of `items` drop.
     """
     judged = {number: one for number, one in enumerate(rules) if one.rule.reason not in bounds.expected}
     of_rows = {number: one for number, one in judged.items() if one.phase not in ("dedupe", "items")}
@@ -203,11 +198,9 @@ def find_outside_languages(rules: Sequence[ProgramRule], counts: DecisionCounts)
 
 
 def count_estimated(read: Iterable[str], counts: DecisionCounts) -> dict[str, int]:
-    """Count the samples whose words are estimated, as no package here finds them, by language; the largest first.
+    """Count the samples whose words are estimated, as no installed package finds them, by language; the largest first.
 
-    Args:
-        read: The columns that rules read.
-        counts: The decisions of rules.
+    `read`: the columns that rules read.
     """
     if not any(name.startswith(_OF_WORDS) for name in read):
         return {}
@@ -230,7 +223,7 @@ def estimated_message(counts: Mapping[str, int]) -> str:
 
 
 def count_undetermined(counts: DecisionCounts) -> dict[str, int]:
-    """Count the samples in no known language, by what stands in its place, such as `und_Latn`; the largest first."""
+    """Count the samples in no known language, by their placeholder, such as `und_Latn`; the largest first."""
     found: dict[str, int] = {}
     for outcome, tally in counts:
         if outcome.language.partition("_")[0] == UNKNOWN:
@@ -251,7 +244,7 @@ def textless_message(counts: Mapping[str, int], statuses: Sequence[str]) -> str:
     """One line on kept samples without a text, with what a rule that drops them can ask."""
     named = ", ".join(f"{source} {rows:,}" for source, rows in counts.items())
     of = count_of(sum(counts.values()), "kept sample has", "kept samples have")
-    measured = next((one for one in statuses if not one.startswith(EXTRACTED)), None)
+    measured = next((status for status in statuses if not status.startswith(EXTRACTED)), None)
     asked = ", measure text.length: text.length.status" if measured is None else f": {measured}"
     return f"{of} no text ({named}); for a rule{asked} = '{NO_TEXT}', or a length of 0"
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from winnow.pipelines.rules.evaluation import Evaluator
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
-from winnow.pipelines.store.together import in_order, tables_at_once
+from winnow.pipelines.store.concurrency import map_in_order, table_threads
 
 THREADS = 2  # for local stores, where threads do not wait for the network
 
@@ -30,5 +30,5 @@ def map_shards(
                 local.evaluator = evaluator
             return work(shard, local.evaluator)
 
-        most = THREADS if pinned.wide else tables_at_once(pinned.store.objects, THREADS)
-        yield from in_order(work_on, pinned.shards, threads or most)
+        most = THREADS if pinned.wide else table_threads(pinned.store.objects, THREADS)
+        yield from map_in_order(work_on, pinned.shards, threads or most)

@@ -44,7 +44,7 @@ class NearSample:
 
 
 @dataclass(frozen=True, slots=True)
-class Among:
+class SampleFilter:
     """The samples that count; empty means all."""
 
     language: str = ""
@@ -52,7 +52,7 @@ class Among:
     reason: str = ""  # of a rule that drops them
 
 
-EVERY = Among()
+EVERY = SampleFilter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,21 +105,14 @@ class Sides:
 def threshold_cuts(program: RuleProgram) -> tuple[tuple[ProgramRule, Cut], ...]:
     """Return the comparisons of columns with numbers in the conditions of the rules, in order."""
     known = {column.name for column in program.columns}
-    return tuple((one, cut) for one in program.rules for cut in cuts_of(one.rule.drop) if cut.column in known)
+    return tuple((rule, cut) for rule in program.rules for cut in cuts_of(rule.rule.drop) if cut.column in known)
 
 
 def sides_in_shard(
-    pinned: PinnedProgram, number: int, shard: ShardObjects, nearest: int = NEAREST, among: Among = EVERY
+    pinned: PinnedProgram, number: int, shard: ShardObjects, nearest: int = NEAREST, among: SampleFilter = EVERY
 ) -> list[Sides]:
-    """Return both sides of every threshold in one shard.
-
-    Args:
-        pinned: The rules.
-        number: The number of the shard.
-        shard: The shard.
-        nearest: How many rows to name per side.
-        among: The rows that count.
-    """
+    """Return both sides of every threshold in one shard, naming at most `nearest` rows per side; only rows in `among`
+    count."""
     cuts = [cut for _, cut in threshold_cuts(pinned.program)]
     if not cuts or among.source not in ("", shard.source):
         return [Sides()] * len(cuts)
@@ -172,12 +165,8 @@ def near_thresholds(
 ) -> list[NearThreshold]:
     """Return every threshold of the rules, in order, with the samples nearest to it.
 
-    Args:
-        pinned: The rules and the objects that they read.
-        generation: The generation that they are pinned to.
-        text: The columns of the recipe's text, in order of preference.
-        sides: Both sides of each threshold.
-        reason: Leave out rules with other reasons, if this is not empty.
+    `text`: the columns of texts, in order of preference; `sides`: of each threshold; `reason`: leave out rules with
+    others, if not empty.
     """
     found = [
         (one, cut, both)
@@ -250,7 +239,11 @@ def _order(near: NearRow) -> tuple[float, int, int]:
 
 
 def _border(
-    one: ProgramRule, cut: Cut, sides: Sides, names: Sequence[str], samples: Mapping[tuple[str, int], TextPreview]
+    program_rule: ProgramRule,
+    cut: Cut,
+    sides: Sides,
+    names: Sequence[str],
+    samples: Mapping[tuple[str, int], TextPreview],
 ) -> NearThreshold:
     def shown(side: Side) -> tuple[NearSample, ...]:
         found = ((samples[names[near.shard], near.row], near) for near in side.nearest)
@@ -260,4 +253,6 @@ def _border(
         )
 
     met, unmet = sides.met, sides.unmet
-    return NearThreshold(one.phase, one.rule.reason, cut, met.rows, unmet.rows, sides.null, shown(met), shown(unmet))
+    return NearThreshold(
+        program_rule.phase, program_rule.rule.reason, cut, met.rows, unmet.rows, sides.null, shown(met), shown(unmet)
+    )

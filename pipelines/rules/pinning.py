@@ -101,7 +101,7 @@ class PinnedProgram:
     @property
     def wide(self) -> bool:
         """Whether the rules read texts or other columns that may have megabytes per row."""
-        return any(one.name in _WIDE or _WIDE_LEAF.fullmatch(one.name) for one in self.program.columns)
+        return any(column.name in _WIDE or _WIDE_LEAF.fullmatch(column.name) for column in self.program.columns)
 
     @property
     def layers(self) -> tuple[str, ...]:
@@ -142,11 +142,8 @@ def expected_keys(
 ) -> dict[str, dict[str, str]]:
     """Return the keys of a recipe's layers when they are up to date.
 
-    Args:
-        context: The recipe's sources and extractors.
-        operators: Its operators, each after those whose layers it reads.
-        store: The store.
-        generation: Has the shards that layers over all shards must cover; None if there are none yet.
+    `operators`: each after those whose layers it reads; `generation`: has the shards that layers over all shards must
+    cover (None: there are none yet).
     """
     samples = {name: source.key(context.limits) for name, source in context.sources.items()}
     keys = {layout.SAMPLES: samples}
@@ -183,18 +180,9 @@ def pin(
 ) -> PinnedProgram:
     """Find the objects of every layer that the program reads.
 
-    Args:
-        store: The store.
-        generation: The generation to read.
-        program: The rules.
-        keys: The expected keys of layers; None to accept any.
-        recipe: The recipe's file, for messages.
-        more: Layers to read in addition to those of the program.
-        operators: The recipe's, which know what their layers depend on besides settings.
-
-    Raises:
-        RecipeError: Layers that rules read are missing from the generation, or were made with other settings or other
-            packages; each line names the first rule that reads the layer.
+    `keys`: the expected keys of layers (None: any); `more`: further layers to read; `recipe`: the file, for messages;
+    `operators` know what their layers depend on besides settings. RecipeError, naming the first rule that reads it, for
+    each layer that is missing or was made with other settings or packages.
     """
     samples = store.manifest(generation, layout.SAMPLES)
     rows = {layout.SAMPLES: samples}
@@ -270,22 +258,22 @@ def _with_other_packages(
     layer: str, found: Mapping[str, str], keys: LayerKeys, operators: Sequence[BoundOperator]
 ) -> bool:
     """Whether the recipe's own settings lead to these keys of a layer where other packages are installed."""
-    bound = next((one for one in operators if one.layer == layer), None)
+    bound = next((operator for operator in operators if operator.layer == layer), None)
     return bound is not None and all(
         key in bound.keys_elsewhere({read: keys[read][source] for read in bound.reads}) for source, key in found.items()
     )
 
 
 def _problem(program: RuleProgram, layer: str, message: str, recipe: str) -> Problem:
-    for one in program.rules:
-        if any(name.startswith(f"{layer}.") for name in columns_read(one.rule.drop)):
-            return Problem(one.rule.place, one.path, message)
+    for rule in program.rules:
+        if any(name.startswith(f"{layer}.") for name in columns_read(rule.rule.drop)):
+            return Problem(rule.rule.place, rule.path, message)
     for table in program.tables:  # the layer is only read for its keys of a threshold table
-        for one in program.rules:
-            used = any(name.startswith(f"{PREFIX}.{table.name}.") for name in columns_read(one.rule.drop))
+        for rule in program.rules:
+            used = any(name.startswith(f"{PREFIX}.{table.name}.") for name in columns_read(rule.rule.drop))
             if used and table.key.startswith(f"{layer}."):
-                return Problem(one.rule.place, one.path, f"looks {PREFIX}.{table.name} up by {layer}: {message}")
-    place = next((one.rule.place for one in program.rules if one.phase == "dedupe"), Place(recipe, 1))
+                return Problem(rule.rule.place, rule.path, f"looks {PREFIX}.{table.name} up by {layer}: {message}")
+    place = next((rule.rule.place for rule in program.rules if rule.phase == "dedupe"), Place(recipe, 1))
     return Problem(place, "dedupe" if program.choice else "", message)
 
 

@@ -40,7 +40,7 @@ class SiteCounts:
     @classmethod
     def merged(cls, parts: Iterable["SiteCounts"]) -> Self:
         """The sum of the parts, sorted."""
-        tables = [pa.table([one.source, one.site, one.rule, one.rows], schema=_COUNTS) for one in parts]
+        tables = [pa.table([part.source, part.site, part.rule, part.rows], schema=_COUNTS) for part in parts]
         if not tables:
             return cls()
         summed = pa.concat_tables(tables).group_by(_NAMES, use_threads=False).aggregate([("rows", "sum")])
@@ -51,11 +51,8 @@ class SiteCounts:
     def of(cls, source: str, domains: pa.ChunkedArray, fired: Masks, rules: int) -> Self:
         """The counts of one shard.
 
-        Args:
-            source: The source of all rows.
-            domains: The registered domain of each row.
-            fired: The rules that fired for each row; the bit after the last marks forgotten ones, which are left out.
-            rules: The number of rules.
+        `domains`: the registered domain of each row; `fired`: the rules that fired for each row, where the bit after
+        the last marks forgotten ones, which are left out; `rules`: their number.
         """
         seen = pa.array(~has_rule(fired, rules))
         coded = pc.if_else(seen, domains.combine_chunks(), pa.scalar(None, pa.string())).dictionary_encode()

@@ -56,7 +56,7 @@ class GroupEffect:
 
 @dataclass(frozen=True, slots=True)
 class ItemEffect:
-    """One rule of `items`, and the media that it drops, whatever becomes of their rows."""
+    """One rule of `items`, and the media that it drops, even of rows that are dropped."""
 
     reason: str
     dropped: Tally  # media for which it is the first rule that fires
@@ -66,7 +66,7 @@ class ItemEffect:
 
 @dataclass(frozen=True, slots=True)
 class ItemsSummary:
-    """What becomes of the media of all samples: all = kept + dropped by rules + those of dropped samples."""
+    """The media of all samples: all = kept + dropped by rules + those of dropped samples."""
 
     all: Tally
     kept: Tally
@@ -76,7 +76,7 @@ class ItemsSummary:
     @property
     def lost(self) -> tuple[tuple[str, Tally], ...]:
         """Each medium that is not kept once: by the first rule that drops it, then those of dropped samples."""
-        return (*((one.reason, one.dropped) for one in self.rules), ("(sample dropped)", self.of_dropped))
+        return (*((rule.reason, rule.dropped) for rule in self.rules), ("(sample dropped)", self.of_dropped))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +134,10 @@ def summarise_rules(
     """Summarise one generation's counts: of samples, and of their media where there are rules of `items`."""
     rules, bounds = pinned.program.rules, pinned.program.loss_alarms
     losses = find_losses(rules, counts, bounds, items)
-    said = {(one.of, one.name, one.reason) for one in losses}
-    uneven = (one for one in find_uneven(rules, counts, sites, bounds) if (one.of, one.name, one.reason) not in said)
+    reported = {(loss.of, loss.name, loss.reason) for loss in losses}
+    uneven = (
+        one for one in find_uneven(rules, counts, sites, bounds) if (one.of, one.name, one.reason) not in reported
+    )
     dropped, fires, null = _effects(rules, counts)  # the last: forgotten
     names = [*(f"{one.phase}.{one.rule.reason}" for one in rules), FORGOTTEN]
     groups: dict[tuple[str, str], dict[str | None, Tally]] = {}
@@ -176,7 +178,7 @@ def summarise_rules(
         alarms=_alarms(pinned, counts, duplicates),
         losses=(*losses, *uneven),
         textless=count_textless(counts),
-        text_statuses=tuple(one.name for one in pinned.text_statuses),
+        text_statuses=tuple(column.name for column in pinned.text_statuses),
         outside=find_outside_languages(rules, counts),
         estimated=count_estimated((name for one in rules for name in columns_read(one.rule.drop)), counts),
         undetermined=count_undetermined(counts),

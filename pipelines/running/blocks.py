@@ -36,7 +36,7 @@ class AddressedBlock:
 
 
 def in_chunks(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[list[pa.RecordBatch]]:
-    """Yields batches in chunks of about so many bytes: what is read for them is read once for each chunk."""
+    """Yields batches in chunks of about `most_bytes`, so that their common inputs are read once per chunk."""
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:

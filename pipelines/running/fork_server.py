@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from typing import NoReturn
 
-from winnow.pipelines.processes.address_space import under_a_limit
+from winnow.pipelines.processes.address_space import prepare_for_memory_limit
 from winnow.pipelines.running import worker
 
 IDLE_SECONDS = 0.2  # longer than the interval between the workers of one pipeline
@@ -47,10 +47,10 @@ def main() -> NoReturn:
     """Imports the modules named as arguments, then forks workers until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the whole group; the driver decides
     signal.signal(signal.SIGCHLD, _reap_workers)
-    under_a_limit()
+    prepare_for_memory_limit()
     for module in ("apache_beam.runners.worker.sdk_worker_main", *sys.argv[1:]):
         import_module(module)
-    _settle()
+    _freeze_memory()
     steps = list(_STEPS)
     while line := _asked(steps):
         request = WorkerRequest(**json.loads(line))
@@ -61,16 +61,17 @@ def main() -> NoReturn:
     os._exit(0)  # skips the interpreter's slow teardown of all imports
 
 
-def _settle() -> None:
+def _freeze_memory() -> None:
+    """Prepares the memory that workers share."""
     gc.collect()
-    gc.freeze()  # so that a worker's collector does not touch, and so copy, shared pages
+    gc.freeze()  # else a worker's garbage collector would touch, and so copy, shared pages
 
 
 def _asked(steps: list[Callable[[], object]]) -> bytes:
     """The next request line; runs the remaining preparation steps until it arrives. Requests never overlap."""
     while steps and not select.select([sys.stdin.buffer], [], [], IDLE_SECONDS)[0]:
         steps.pop(0)()
-        _settle()
+        _freeze_memory()
     return sys.stdin.buffer.readline()
 
 

@@ -13,9 +13,9 @@ from apache_beam.pvalue import PCollection
 
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import Exchange, Files
-from winnow.pipelines.running.step_beats import beat_step
+from winnow.pipelines.running.step_progress import report_partition
 from winnow.pipelines.running.version_handshake import require_like_driver, versions_here
-from winnow.pipelines.running.worker import settle
+from winnow.pipelines.running.worker import prepare_worker
 from winnow.pipelines.store.facade import ObjectStore
 
 Blocks = PCollection[AddressedBlock]
@@ -37,7 +37,7 @@ class JobSteps:
     ) -> Blocks:
         """Bring blocks to their partitions; return the blocks that their consumer sends."""
         received: Blocks = blocks | name >> Exchange(
-            partial(self.with_beat, name, consume), transport=self._files(name), emits=AddressedBlock
+            partial(self.consume_and_report, name, consume), transport=self._files(name), emits=AddressedBlock
         )
         return received
 
@@ -45,16 +45,18 @@ class JobSteps:
         self, name: str, blocks: Blocks | tuple[Blocks, ...], consume: Callable[[int, Batches], Iterable[int]]
     ) -> None:
         """Bring blocks to their partitions, whose consumer stores what it makes of them."""
-        done = blocks | name >> Exchange(partial(self.with_beat, name, consume), transport=self._files(name), emits=int)
+        done = blocks | name >> Exchange(
+            partial(self.consume_and_report, name, consume), transport=self._files(name), emits=int
+        )
         # The results return through Beam: FnApiRunner notices a dead worker only by missing output.
         done | f"Return.{name}" >> beam.Reshuffle()
 
-    def with_beat(
+    def consume_and_report(
         self, name: str, consume: Callable[[int, Batches], Iterable[object]], partition: int, batches: Batches
     ) -> Iterator[object]:
         """Consume a partition, and count it as finished."""
         yield from consume(partition, batches)
-        beat_step(self.objects, self.scratch, name)
+        report_partition(self.objects, self.scratch, name)
 
     def store(self, name: str, numbers: PCollection[int], make: Callable[[int], Iterator[int]]) -> None:
         """Call `make` with each number; it returns the numbers of what it has stored."""
@@ -63,7 +65,7 @@ class JobSteps:
 
     def _stored(self, name: str, make: Callable[[int], Iterator[int]], number: int) -> Iterator[int]:
         yield from make(number)
-        beat_step(self.objects, self.scratch, name)
+        report_partition(self.objects, self.scratch, name)
 
     def _files(self, name: str) -> Files:
         return Files(self.objects, f"{self.scratch}/exchange/{name}")
@@ -94,7 +96,7 @@ class _Numbers(beam.DoFn):
 
     def setup(self) -> None:
         """Prepare the process."""
-        settle()
+        prepare_worker()
 
     def process(self, element: int) -> Iterator[int]:
         """Yield one element per number; refuse to run if this worker's versions differ from the driver's."""

@@ -43,11 +43,11 @@ class Jobs(Protocol):
         ...
 
     def run(self, job: "Job", size: int) -> None:
-        """Run a job that reads so many bytes."""
+        """Run a job that reads `size` bytes."""
         ...
 
 
-class JobsHere:
+class LocalJobs:
     """Runs jobs in this process, one task after another."""
 
     @contextmanager
@@ -64,10 +64,10 @@ class JobsHere:
 
     def run(self, job: "Job", size: int) -> None:  # noqa: ARG002 - the protocol's
         """Run a job."""
-        job.run_here()
+        job.run_in_process()
 
 
-HERE = JobsHere()
+HERE = LocalJobs()
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class TaskKind:
 
 
 @dataclass(frozen=True)
-class Silent:
+class TaskWithoutBlocks:
     """A task that sends no blocks."""
 
     run: Callable[[Any], object]
@@ -128,14 +128,14 @@ class TaskFolder:
     _kinds: dict[str, tuple[TaskKind, int]] = field(default_factory=dict)
 
     def add(self, kind: TaskKind, task: TaskLine, size: int) -> None:
-        """Describe one task, which reads so many bytes."""
+        """Describe one task, which reads `size` bytes."""
         number = self._kinds.get(kind.name, (kind, 0))[1]
         self.steps.objects.put(_path(self.steps, kind.name, "tasks", number), task.to_json())
         self._kinds[kind.name] = kind, number + 1
         self.size += size
 
     def add_numbers(self, kind: TaskKind, count: int, size: int) -> None:
-        """Add so many tasks that need no description, which read so many bytes together."""
+        """Add `count` tasks that need no description, which read `size` bytes together."""
         self._kinds[kind.name] = kind, count
         self.size += size
 
@@ -176,10 +176,8 @@ def slices(
 ) -> Iterator[tuple[tuple[Item, ...], int]]:
     """Items as the tasks of one kind get them, in order, with the bytes of each task.
 
-    Args:
-        items: What tasks work on.
-        size: The bytes of one.
-        total: The bytes of all, about; only decides how many tasks there are.
+    `size` gives the bytes of one item; `total` the approximate bytes of all, which only decides how many tasks there
+    are.
     """
     most = max(TASK_BYTES, total // MOST_TASKS)
     held: list[Item] = []

@@ -12,13 +12,13 @@ import apache_beam as beam
 
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.job_steps import Batches, JobSteps, sending, task_numbers
-from winnow.pipelines.running.step_beats import beat_step
+from winnow.pipelines.running.step_progress import report_partition
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Sent:
+class ExchangeStep:
     """One exchange of a job: where its blocks come together."""
 
     name: str
@@ -27,7 +27,7 @@ class Sent:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoreStep:
     """The last exchange of a job, whose consumer stores what it makes of the blocks."""
 
     name: str
@@ -43,8 +43,8 @@ class LinearJob:
     name: str  # of the step that runs the tasks
     tasks: int
     send: Callable[[int], Iterator[AddressedBlock]]
-    between: tuple[Sent, ...]
-    last: Stored
+    between: tuple[ExchangeStep, ...]
+    last: StoreStep
 
     @property
     def parts(self) -> Mapping[str, int]:
@@ -62,9 +62,9 @@ class LinearJob:
     def _sent(self, task: int) -> Iterator[AddressedBlock]:
         """Run a task, and count it as finished."""
         yield from self.send(task)
-        beat_step(self.steps.objects, self.steps.scratch, self.name)
+        report_partition(self.steps.objects, self.steps.scratch, self.name)
 
-    def run_here(self) -> None:
+    def run_in_process(self) -> None:
         """Run the job in this process, which holds all blocks of an exchange at once."""
         blocks = [block for task in range(self.tasks) for block in self.send(task)]
         for one in self.between:
@@ -91,7 +91,7 @@ class StoringJob:
         """Add the job to a pipeline."""
         self.steps.store(self.name, task_numbers(pipeline, self.tasks), self.store)
 
-    def run_here(self) -> None:
+    def run_in_process(self) -> None:
         """Run the job in this process."""
         for task in range(self.tasks):
             for _ in self.store(task):

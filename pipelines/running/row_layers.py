@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from winnow.pipelines.running.shard_rows import Part, Shard
 from winnow.pipelines.running.tasks import TaskLine
-from winnow.pipelines.running.worker import Heartbeats
+from winnow.pipelines.running.worker import HeartbeatWriter
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.layers import LayerWriter, commit_layers
@@ -48,18 +48,13 @@ def write_layers(
     schemas: Mapping[str, pa.Schema],
     read: Generator[Part],
     measure: Callable[[Iterator[Part]], Iterator[Mapping[str, pa.RecordBatch]]],
-    beat: Heartbeats,
+    heartbeat: HeartbeatWriter,
 ) -> None:
     """Writes a shard's missing layers, and commits them once every row is written.
 
-    Args:
-        store: The store.
-        task: The shard.
-        schemas: The columns of each missing layer, by layer.
-        read: The shard's rows, from `read_parts`, which clears the worker's mark when they have been read.
-        measure: Yields rows of each layer, by layer, all rows in order. It must finish a part before it requests the
-            next: the mark names the first row of the last requested part.
-        beat: Reports progress on the shard.
+    `schemas`: the columns of each missing layer. `read`: the shard's rows, from `read_parts`, which clears the worker's
+    mark at its end. `measure`: yields all rows of each layer in order; it must finish a part before it requests the
+    next, as the mark names the first row of the last requested part.
     """
     done = 0
     with ExitStack() as stack:
@@ -72,7 +67,7 @@ def write_layers(
                 for layer, rows in made.items():
                     writers[layer].write(rows)
                 done += max(rows.num_rows for rows in made.values())
-                beat(done, done, 0)
+                heartbeat(done, done, 0)
         written = [
             writer.finish(layer, task.missing[layer], task.shard, under=task.under.get(layer))
             for layer, writer in writers.items()

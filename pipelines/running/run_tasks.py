@@ -76,7 +76,7 @@ class SpreadTasks(beam.PTransform[PBegin, PCollection[bytes]]):
 
 
 class RunTasks(beam.PTransform[PBegin, PCollection[str]]):
-    """Spreads the tasks of a list over the workers: `list path → names of what was committed`."""
+    """Spreads the tasks of a list over the workers: `list path → names of committed tasks`."""
 
     def __init__(
         self, objects: ObjectStore, path: str, runner: beam.DoFn, hints: Mapping[str, str] | None = None

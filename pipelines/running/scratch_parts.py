@@ -45,7 +45,7 @@ def existing_parts(objects: ObjectStore, scratch: str, what: str) -> Iterator[pa
 
 def put_arrays(objects: ObjectStore, scratch: str, what: str, number: int, arrays: Mapping[str, pa.Array]) -> None:
     """Store arrays of different lengths as one part."""
-    lists = [pa.LargeListArray.from_arrays(pa.array([0, len(one)], pa.int64()), one) for one in arrays.values()]
+    lists = [pa.LargeListArray.from_arrays(pa.array([0, len(array)], pa.int64()), array) for array in arrays.values()]
     put_part(objects, scratch, what, number, pa.RecordBatch.from_arrays(lists, list(arrays)))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.pipelines.running.job_tasks import OPENING_BYTES, TASK_BYTES, Jobs, Silent, TaskFolder, TaskKind
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, TASK_BYTES, Jobs, TaskFolder, TaskKind, TaskWithoutBlocks
 from winnow.pipelines.running.shard_list import Listed, ShardList, put_hidden_rows, put_shard_list
 
 if TYPE_CHECKING:
@@ -23,20 +23,16 @@ NO_ROWS = np.zeros(0, np.int64)
 
 
 def groups_for(size: int, most: int, group_bytes: int = TASK_BYTES) -> int:
-    """How many groups there are, at most so many, of shards of which so many bytes are read: small ones together."""
+    """The number of groups, at most `most`, for shards of which `size` bytes are read; small shards share a group."""
     return max(1, min(most, -(-size // group_bytes)))
 
 
 def group_shards(
     steps: "JobSteps", kind: type[Listed], shards: Iterable[Listed], hidden: Mapping[str, NDArray[np.int64]]
 ) -> ShardList[Listed]:
-    """List the shards of a pass in its folder, in as many groups as it has tasks.
+    """List the shards of a pass, in order, in its folder, in as many groups as it has tasks.
 
-    Args:
-        steps: The folder.
-        kind: The type of a listed shard.
-        shards: The shards, in order.
-        hidden: The forgotten rows of each shard that has some.
+    `kind`: the type of a listed shard; `hidden`: the forgotten rows of each shard that has some.
     """
     objects, scratch = steps.objects, steps.scratch
     if hidden:
@@ -53,21 +49,15 @@ def over_groups(
     work: Callable[[int], object],
     result: type[Result],
 ) -> Iterator[Result]:
-    """Run one task for each group of shards; yield what they found, in order.
+    """Run one task for each group of shards; yield the results, of type `result`, in order.
 
-    Args:
-        steps: The folder of the tasks.
-        jobs: Where they run.
-        name: That of the pass in its folder, as shown.
-        shards: The shards.
-        work: Does the work of a group, by its number; picklable, and may run twice.
-        result: The type of what it returns.
+    `name`: that of the pass, as shown. `work`: does the work of a group, by its number; picklable, and may run twice.
     """
     tasks = TaskFolder(steps)
-    tasks.add_numbers(TaskKind(name, None, Silent(work)), shards.groups, _size(shards.all))
+    tasks.add_numbers(TaskKind(name, None, TaskWithoutBlocks(work)), shards.groups, _size(shards.all))
     tasks.run(jobs, name)
     return tasks.found(name, result)
 
 
 def _size(shards: Sequence[Listed]) -> int:
-    return sum(len(one.objects) * OPENING_BYTES + one.rows * ROW_BYTES for one in shards)
+    return sum(len(shard.objects) * OPENING_BYTES + shard.rows * ROW_BYTES for shard in shards)

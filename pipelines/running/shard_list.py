@@ -91,7 +91,7 @@ class ShardList(Generic[Listed]):
         return found
 
     def read(self, shard: int, columns: list[Column]) -> Iterator[tuple[int, dict[str, pa.Array]]]:
-        """Yield batches of a shard's columns, each with the number of its first row; forgotten rows are neutral."""
+        """Yield batches of a shard's columns, each with the number of its first row; forgotten rows are redacted."""
         at = 0
         for batch in read_aligned(self.objects, self.all[shard].objects, columns, _BATCH_ROWS, self.hidden(shard)):
             yield at, batch
@@ -99,7 +99,7 @@ class ShardList(Generic[Listed]):
 
 
 class _Lines(Sequence[Listed]):
-    """A list of shards as it is stored: a shard becomes an object when it is asked for."""
+    """A stored list of shards: each becomes an object on request."""
 
     def __init__(self, raw: bytes, kind: type[Listed]) -> None:
         self._raw = raw

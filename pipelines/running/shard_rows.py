@@ -1,6 +1,6 @@
 """Reads one shard's rows in batches of bounded bytes, with what is known of each row beforehand.
 
-A row that killed its worker is found by its task's mark (`ledger/strikes`), so callers must measure each
+A row that killed its worker is found by its task's mark (`ledger/worker_deaths`), so callers must measure each
 batch before they request the next.
 """
 
@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.reading.columns import Column, read_aligned
-from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
+from winnow.pipelines.running.ledger.worker_deaths import Marker, Position, excluded_positions, has_killed_worker
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.blocks import hidden_in
+from winnow.pipelines.store.hiding.redaction import hidden_in
 from winnow.pipelines.store.hiding.scans import load_hiding
 
 BATCH_ROWS = 2048
@@ -58,20 +58,15 @@ def read_parts(
     texts: Sequence[str],
     sizes: Callable[[Mapping[str, pa.Array]], NDArray[np.int64]] | None = None,
 ) -> Generator[Part]:
-    """Yields the rows of a shard, forgotten ones neutral, while a mark names the row being processed.
+    """Yields the rows of a shard, forgotten ones redacted, while a mark names the row being processed.
 
-    Args:
-        store: The store.
-        stage: The prefix for the caller's strikes and poison list, ending in a slash.
-        shard: The shard.
-        columns: The columns to read.
-        texts: The columns whose bytes limit a batch.
-        sizes: What else a row takes of a batch's bytes.
+    `stage`: the prefix of the caller's strikes and poison list, ending in a slash. `texts`: the columns whose bytes
+    limit a batch; `sizes`: what else a row adds to a batch.
     """
     marker = Marker(f"{stage}{shard.source}", shard.shard)
-    poison = poisoned(store.objects, f"{stage}{shard.source}")
+    poison = excluded_positions(store.objects, f"{stage}{shard.source}")
     hidden = load_hiding(store.objects).of(store.objects, shard.objects[layout.SAMPLES]).rows
-    struck = is_struck(store.objects, f"{stage}{shard.source}", shard.shard)
+    struck = has_killed_worker(store.objects, f"{stage}{shard.source}", shard.shard)
     needed = dict.fromkeys((*columns, *_PLACE))
     done = 0
     try:

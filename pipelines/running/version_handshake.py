@@ -47,21 +47,13 @@ def unlike_driver(theirs: str | None) -> str | None:
 
 
 def require_like_driver(theirs: str | None) -> None:
-    """Refuses to work for a driver with other versions.
-
-    Raises:
-        StageError: The versions differ.
-    """
-    if said := unlike_driver(theirs):
-        raise StageError(said)
+    """Refuses to work for a driver with other versions (StageError)."""
+    if difference := unlike_driver(theirs):
+        raise StageError(difference)
 
 
 def enter_folder(options: str) -> None:
-    """Changes to the driver's folder, if this machine has it: relative paths start there.
-
-    Args:
-        options: The pipeline's options, as JSON.
-    """
+    """Changes to the driver's folder (in `options`, as JSON), if this machine has it: relative paths start there."""
     folder = json.loads(options).get(f"beam:option:{FOLDER_OPTION}:v1")
     if isinstance(folder, str) and os.path.isdir(folder):
         os.chdir(folder)

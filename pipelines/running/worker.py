@@ -1,4 +1,4 @@
-"""Governs a worker process of any stage: one thread per library, ends with its driver, sends progress beats."""
+"""Governs a worker process of any stage: one thread per library, ends with its driver, sends heartbeats."""
 
 import io
 import logging
@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
@@ -64,7 +64,7 @@ def log_to(descriptor: int) -> io.TextIOWrapper:
     return io.TextIOWrapper(log, encoding="utf-8", errors="backslashreplace", line_buffering=True)
 
 
-def settle() -> None:
+def prepare_worker() -> None:
     """Prepares a worker; called from a DoFn's `setup`, safe to repeat."""
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
@@ -84,7 +84,7 @@ def _end_with(process: int, since: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class Heartbeat:
     """The progress of a running task. Advisory: no decision depends on it."""
 
     records: int
@@ -92,21 +92,21 @@ class Beat:
     bytes: int
 
 
-def beat_seconds(objects: ObjectStore) -> float:
-    """How far apart beats are, at least: so often they are worth reading."""
+def heartbeat_seconds(objects: ObjectStore) -> float:
+    """The least number of seconds between heartbeats."""
     return BEAT_SECONDS if isinstance(objects, LocalStore | MemoryStore) else BUCKET_BEAT_SECONDS
 
 
-class Heartbeats:
-    """Puts a task's beats, at most one per second, or per ten seconds on an object store."""
+class HeartbeatWriter:
+    """Puts a task's heartbeats while a block runs, at most one per second, or per ten seconds on an object store."""
 
     def __init__(self, objects: ObjectStore, commit: str) -> None:
         """`commit`: the path of the task's commit."""
         self._objects = objects
         self._path = layout.heartbeat(commit)
-        self._seconds = beat_seconds(objects)
+        self._seconds = heartbeat_seconds(objects)
         self._last = time.monotonic()
-        self._beaten = False
+        self._has_written = False
 
     def __call__(self, records: int, rows: int, done: int) -> None:
         """Reports the task's progress."""
@@ -114,12 +114,14 @@ class Heartbeats:
         if now - self._last < self._seconds:
             return
         self._last = now
-        self._objects.put(self._path, canonical_json(asdict(Beat(records, rows, done))).encode())
-        self._beaten = True
+        self._objects.put(self._path, canonical_json(asdict(Heartbeat(records, rows, done))).encode())
+        self._has_written = True
 
-    def stop(self) -> None:
-        """Ends the beats of a task that was committed or has failed."""
-        if self._beaten:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._has_written:
             self._objects.delete(self._path)
 
 

@@ -17,13 +17,8 @@ _SLAB = 16 << 20  # bytes of a table that are sorted at once
 
 
 class ExampleBuffer:
-    """Collects examples with their sort keys.
-
-    Args:
-        task: The task that made the examples.
-        max_examples: The most examples that are added.
-        max_bytes: The limit for `held`, which the caller checks after each addition.
-    """
+    """Collects examples with their sort keys, at most `max_examples`. The caller checks `held` against `max_bytes`
+    after each addition."""
 
     def __init__(self, task: Task | Measure, max_examples: int, max_bytes: int) -> None:
         self.count = 0
@@ -83,7 +78,7 @@ def bytes_of(held: object) -> int:
     if isinstance(size, int):
         return size
     if is_dataclass(held):
-        return sum(bytes_of(getattr(held, one.name)) for one in fields(held))
+        return sum(bytes_of(getattr(held, field.name)) for field in fields(held))
     if isinstance(held, Mapping):
         return sum(bytes_of(one) for one in held.values())
     if isinstance(held, list | tuple):

@@ -21,11 +21,11 @@ from winnow.pipelines.reading.chosen_text import text_of
 from winnow.pipelines.reading.columns import MEDIA, Column, read_aligned
 from winnow.pipelines.reading.conditions import selected_rows
 from winnow.pipelines.reading.picked_rows import read_picked
-from winnow.pipelines.running.ledger.strikes import Position, poisoned
+from winnow.pipelines.running.ledger.worker_deaths import Position, excluded_positions
 from winnow.pipelines.score.example_buffer import ExampleBuffer
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.blocks import hidden_in
+from winnow.pipelines.store.hiding.redaction import hidden_in
 from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import ScoreError
@@ -78,30 +78,19 @@ def collect_examples(
     wanted: int | None = None,
     held_out: bool | None = None,
 ) -> Collected:
-    """Return examples of rows that meet a condition, up to a maximum.
+    """Return examples of rows that meet a condition: those with the smallest hashes, up to `max_samples` (None: all).
 
-    Args:
-        store: The store.
-        task: The task that turns rows into examples.
-        bound: The score.
-        shards: Every shard, sorted by name.
-        condition: Selects the rows.
-        purpose: Part of the hashes' key.
-        max_samples: The number of rows to take, with the smallest hashes; None for all.
-        inputs: Reads pictures for tasks that need them.
-        max_bytes: The most memory that all examples may take while they are collected and sorted.
-        wanted: The number of examples after which to stop; then it is no error if there are fewer, or none.
-        held_out: Take only rows that are held out to try measures on, or none of them; None for all rows.
-
-    Raises:
-        ScoreError: No row that meets the condition gives an example, or the examples exceed `max_bytes`.
-        StageError: A file with an image cannot be reached.
+    `shards` are sorted by name; `purpose` is part of the hashes' key; `inputs` reads pictures for tasks that need them.
+    `max_bytes` bounds the memory of all examples while they are collected and sorted. After `wanted` examples it stops;
+    then fewer, or none, are no error. `held_out`: only rows that are held out to try measures on, or none of them
+    (None: all). ScoreError if no row gives an example, or they exceed `max_bytes`; StageError if an image is out of
+    reach.
     """
     key = key_of(bound.seed, f"score/{bound.entry.name}/{purpose}")
     sources = dict.fromkeys(shard.source for shard in shards)
-    poison = {source: poisoned(store.objects, f"{bound.entry.trace}/{source}") for source in sources}
+    deadly = {source: excluded_positions(store.objects, f"{bound.entry.trace}/{source}") for source in sources}
     drawn_by = key_of(bound.seed, f"score/{bound.entry.name}/{PLANTED}")
-    found, excluded = _matching_rows(store, shards, condition, key, poison, drawn_by, held_out)
+    found, excluded = _matching_rows(store, shards, condition, key, deadly, drawn_by, held_out)
     orders, of_shards, rows = found
     matching = len(orders) + sum(excluded.values())
     if max_samples is not None and len(orders) > max_samples:
@@ -166,7 +155,7 @@ def _matching_rows(
     shards: Sequence[ScoredShard],
     condition: Condition,
     key: Any,
-    poison: Mapping[str, frozenset[Position]],
+    deadly: Mapping[str, frozenset[Position]],
     drawn_by: Any,
     held_out: bool | None,
 ) -> tuple[tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]], dict[str, int]]:
@@ -178,8 +167,8 @@ def _matching_rows(
     hiding = load_hiding(store.objects)
     excluded: Counter[str] = Counter()
     for number, shard in enumerate(shards):
-        poison_rows = poison[shard.source]
-        columns = dict.fromkeys((_ID, *condition.columns, *(_PLACE if poison_rows else ())))
+        deadly_rows = deadly[shard.source]
+        columns = dict.fromkeys((_ID, *condition.columns, *(_PLACE if deadly_rows else ())))
         hidden = hiding.of(store.objects, shard.objects[layout.SAMPLES]).rows
         done = 0
         for read in read_aligned(store.objects, shard.objects, columns, _ROWS, hidden):
@@ -189,9 +178,9 @@ def _matching_rows(
                 named = {column.name: read[column.name] for column in condition.columns}
                 matches = selected_rows(condition.text, named, count)
             matches &= ~hidden_in(hidden, done, count)
-            if poison_rows:
+            if deadly_rows:
                 at = zip(*(read[column.name].to_pylist() for column in _PLACE), strict=True)
-                out = np.array([Position(*place) in poison_rows for place in at], np.bool_)
+                out = np.array([Position(*place) in deadly_rows for place in at], np.bool_)
                 excluded[LEFT_OUT] += int(np.count_nonzero(matches & out))
                 matches &= ~out
             which = np.flatnonzero(matches)
@@ -238,12 +227,8 @@ def encoded_passes(
 ) -> Iterator[tuple[slice, Iterator[Encoded], NDArray[np.int64]]]:
     """Yield rows as examples, in order: as many at once as fit in the limits for texts and pictures.
 
-    Yields:
-        The rows; their examples in each pass (`winnow.pipelines.media.score_inputs.Images`), with the same statuses;
-        how many passes show each row something new.
-
-    Raises:
-        StageError: A file with an image cannot be reached.
+    Yields the rows; their examples in each pass (`winnow.pipelines.media.score_inputs.Images`), with the same statuses;
+    and how many passes show each row something new. StageError if an image is out of reach.
     """
     if IMAGE not in task.reads:
         batch = _task_batch(task, bound, read, None)

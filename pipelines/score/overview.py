@@ -15,13 +15,7 @@ from winnow.pipelines.dedupe.stage import generation_keys
 from winnow.pipelines.reading.text_previews import TextPreview, read_previews
 from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
-from winnow.pipelines.score.deciding.records import (
-    DecidedGroup,
-    DecisionRecord,
-    Distribution,
-    RowPlace,
-    find_decision,
-)
+from winnow.pipelines.score.deciding.records import DecidedGroup, DecisionRecord, Distribution, RowPlace, find_decision
 from winnow.pipelines.score.stage import generation_scores
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
@@ -107,25 +101,20 @@ class ScoreComparison:
     def overviews(
         self, overlaps: Sequence[ScoreOverlap], rules: Sequence[ProgramRule] = (), *, undecided: bool = False
     ) -> tuple[ScoreOverview, ...]:
-        """Return the overview of every score.
-
-        Args:
-            overlaps: How drops overlap.
-            rules: The rules; none if they cannot be decided.
-            undecided: Whether there are rules that cannot be decided.
-        """
+        """Return the overview of every score. `rules`: none if they cannot be decided; `undecided`: whether there are
+        such rules."""
         layers = list(self.scores)
 
         def compared(layer: str) -> tuple[DropOverlap, ...]:
-            own = [one for one in overlaps if one.score == layer]
+            own = [overlap for overlap in overlaps if overlap.score == layer]
             others = sorted(
                 (one for one in own if one.other in self.scores), key=lambda one: layers.index(one.other or "")
             )
             with_rules = sorted((one for one in own if one.rule is not None and rules), key=lambda one: one.rule or 0)
             found = [DropOverlap("score", self.scores[one.other or ""].name, one.pair) for one in others]
-            for one in with_rules:
-                rule = rules[one.rule or 0]
-                found.append(DropOverlap(rule.phase, rule.rule.reason, one.pair))
+            for with_rule in with_rules:
+                rule = rules[with_rule.rule or 0]
+                found.append(DropOverlap(rule.phase, rule.rule.reason, with_rule.pair))
             return tuple(found)
 
         return tuple(
@@ -146,15 +135,8 @@ def read_scores(
 ) -> ScoreComparison:
     """Read every score of the recipe whose layers are in a generation and up to date, in the recipe's order.
 
-    Args:
-        recipe: The recipe.
-        store: The store.
-        generation: The generation to read.
-        summary: Its summary.
-        shown: How many of the highest and of the lowest samples to read the texts of.
-
-    Raises:
-        RecipeError: A score cannot be bound: a file that it needs is missing.
+    `summary`: the generation's; `shown`: how many of the highest and of the lowest samples to read the texts of.
+    RecipeError if a score cannot be bound: a file that it needs is missing.
     """
     found, unrecorded = {}, []
     for bound in _current_scores(recipe, store, generation):
@@ -226,7 +208,9 @@ def _samples(
 ) -> tuple[ScoredSample, ...]:
     """Return the first samples of a list that are not forgotten."""
     hidden = hidden_rows(store, generation)
-    there = [one for one in places if one.shard not in hidden or one.row not in hidden[one.shard].rows][:shown]
+    there = [place for place in places if place.shard not in hidden or place.row not in hidden[place.shard].rows][
+        :shown
+    ]
     wanted: dict[str, set[int]] = {}
     for one in there:
         wanted.setdefault(one.shard, set()).add(one.row)
@@ -243,5 +227,5 @@ def _samples(
     return tuple(_sample(texts[one.shard, one.row], *values[one.shard, one.row]) for one in there)
 
 
-def _sample(one: TextPreview, score: float, keep: float | None) -> ScoredSample:
-    return ScoredSample(one.id, one.source, one.url, score, keep, one.text)
+def _sample(preview: TextPreview, score: float, keep: float | None) -> ScoredSample:
+    return ScoredSample(preview.id, preview.source, preview.url, score, keep, preview.text)

@@ -5,19 +5,19 @@ from collections.abc import Mapping
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.scores import BoundScore, group_column, layers_of
 from winnow.pipelines.dedupe.stage import existing_layer
-from winnow.pipelines.running.row_layers import PendingShards, load_layers, pending_shards
+from winnow.pipelines.running.row_layers import load_layers, pending_shards
 from winnow.pipelines.score.keys import TraceLayer, score_key
 from winnow.pipelines.score.weights import forgotten_by, weight_keys, without_forgotten
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.state import StoreState
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.schemas.records import Generation
 
 
 def missing_layers(state: StoreState, bound: BoundScore) -> list[str]:
     """Return the layers that a score depends on and that do not exist."""
-    return [one for one in _input_layers(bound) if one != layout.SAMPLES and one not in state.layers]
+    return [layer for layer in _input_layers(bound) if layer != layout.SAMPLES and layer not in state.layers]
 
 
 def _input_layers(bound: BoundScore) -> tuple[str, ...]:
@@ -32,23 +32,14 @@ def _input_layers(bound: BoundScore) -> tuple[str, ...]:
 
 
 def trace_layer(store: Store, bound: BoundScore, state: StoreState, forgotten: str | None = None) -> TraceLayer:
-    """Return the trace of a score over the state; the layers that it depends on must exist.
+    """Return the trace of a score over the state, which has the layers that it depends on.
 
-    Args:
-        store: The store.
-        bound: The score.
-        state: The shards and layers that it depends on.
-        forgotten: The result of `forgotten_by`, if it is known already.
+    `forgotten`: the result of `forgotten_by`, if it is known already.
     """
     for name in state.layers:
         state.note_keys(name)
     forgotten = forgotten_by(store) if forgotten is None else forgotten
     return TraceLayer(bound, weight_keys(bound, state, forgotten), forgotten)
-
-
-def pending_traces(state: StoreState, layer: TraceLayer) -> PendingShards:
-    """Return the shards that have no trace yet."""
-    return pending_shards(state, [layer])
 
 
 def load_trace(state: StoreState, layer: TraceLayer) -> bool:
@@ -72,13 +63,8 @@ def generation_scores(
     """Return the keys that a generation's layers of scores need to be readable, by layer and source.
 
     Layers from before rows were forgotten are accepted, as their values hold for all other rows. If a layer that a
-    score depends on is out of date, no key is accepted.
-
-    Args:
-        store: The store.
-        recipe: The recipe.
-        generation: The generation.
-        expected: The keys of other stages' layers, by layer and source.
+    score depends on is out of date, no key is accepted. `expected`: the keys of other stages' layers, by layer and
+    source.
     """
     named = {layer for entry in recipe.config.score for layer in (entry.layer, entry.trace)}
     if not named & generation.layers.keys():
@@ -130,4 +116,4 @@ def state_of(store: Store, generation: Generation) -> StoreState:
     """Return the shards and layers of a generation."""
     layers = {layer: store.manifest(generation, layer) for layer in generation.layers if layer != layout.SAMPLES}
     samples = store.manifest(generation, layout.SAMPLES)
-    return StoreState(Held(store.objects, None), store.tasks(generation), layers, samples)
+    return StoreState(StoreIndex(store.objects, None), store.tasks(generation), layers, samples)

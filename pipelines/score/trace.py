@@ -24,7 +24,7 @@ from winnow.pipelines.reading.chosen_text import text_of
 from winnow.pipelines.reading.conditions import selected_rows
 from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
 from winnow.pipelines.running.shard_rows import Part, read_parts
-from winnow.pipelines.running.worker import Heartbeats, settle
+from winnow.pipelines.running.worker import HeartbeatWriter, prepare_worker
 from winnow.pipelines.score.examples import LEFT_OUT, encoded_passes, too_large
 from winnow.pipelines.score.weights import load_weights
 from winnow.pipelines.store.generations import Store
@@ -133,7 +133,7 @@ def weight_tracer(context: TraceContext, task: Task) -> WeightTracer:
     return WeightTracer(task, scorers, reference, unscored)
 
 
-def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, beat: Heartbeats) -> None:
+def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, heartbeat: HeartbeatWriter) -> None:
     """Write and commit one shard of the layer."""
     trace = context.bound.entry.trace
     context = replace(context, inputs=context.inputs.in_store(context.store.objects))
@@ -150,7 +150,7 @@ def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, beat:
                 yield {trace: scored[0] if frames is None else of_frames(scored, counts, scores, frames)}
 
     read = read_parts(context.store, context.stage, task.read, context.bound.columns, texts)
-    write_layers(context.store, task, {trace: schema}, read, trace_parts, beat)
+    write_layers(context.store, task, {trace: schema}, read, trace_parts, heartbeat)
 
 
 def encode_part(
@@ -186,14 +186,7 @@ def encode_part(
 
 
 def score_rows(schema: pa.Schema, tracer: Tracer, status: NDArray[np.object_], encoded: Encoded) -> pa.RecordBatch:
-    """Score rows, and return their rows of the layer.
-
-    Args:
-        schema: The layer's schema.
-        tracer: Scores examples.
-        status: The status of each row; rows that are `ok` have an example.
-        encoded: The examples.
-    """
+    """Score the `ok` rows, each of which has an example, and return all rows of the layer."""
     good = np.flatnonzero(status == OK)
     columns = np.full((len(status), len(schema) - 1), np.nan)
     if len(good):
@@ -213,14 +206,9 @@ def of_frames(
 ) -> pa.RecordBatch:
     """The trace of some rows from its passes.
 
-    Args:
-        passes: The rows' trace of each pass; a status, then the scores, then the losses.
-        counts: How many frames each row has; 0 for one without a picture.
-        scores: The number of columns of scores.
-        take: Whether a row's values are the means over its frames, or those of its worst: of the lowest score.
-
-    Returns:
-        The rows; those with a frame that has no value have none, with the status of the first such frame.
+    `passes`: the rows' trace of each pass: a status, then `scores` columns, then the losses. `counts`: how many frames
+    each row has; 0 for one without a picture. `take`: the mean over a row's frames, or the values of its worst, of the
+    lowest score. A row of which a frame has no value gets none, with the status of the first such frame.
     """
     if len(passes) == 1:
         return passes[0]
@@ -238,7 +226,7 @@ def of_frames(
         worst = np.argmin(means, axis=0)
         values = [column[worst, rows] for column in columns]
     absent = status != OK
-    arrays = [pa.array(status, pa.string()), *(pa.array(one, pa.float64(), mask=absent) for one in values)]
+    arrays = [pa.array(status, pa.string()), *(pa.array(value, pa.float64(), mask=absent) for value in values)]
     return pa.RecordBatch.from_arrays(arrays, schema=passes[0].schema)
 
 
@@ -256,16 +244,13 @@ class TraceRows(beam.DoFn):
 
     def setup(self) -> None:
         """Prepare the process."""
-        settle()
+        prepare_worker()
 
     def process(self, element: bytes) -> Iterator[str]:
         """Score the shard's rows and commit the layer."""
         if self._tracer is None:
             self._tracer = make_tracer(self._context)
         task = RowLayerTask.from_json(element)
-        heart = Heartbeats(self._context.store.objects, task.commit)
-        try:
-            trace_shard(self._context, self._tracer, task, heart)
-        finally:
-            heart.stop()
+        with HeartbeatWriter(self._context.store.objects, task.commit) as heartbeat:
+            trace_shard(self._context, self._tracer, task, heartbeat)
         yield task.shard

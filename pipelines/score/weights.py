@@ -16,13 +16,13 @@ from winnow.pipelines.media.score_inputs import Inputs
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.score.examples import HELD_OUT_SHARE, ScoredShard, collect_examples
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.concurrency import delete_objects
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import Hiding, load_hiding
 from winnow.pipelines.store.integrity.content import read_content
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
 from winnow.pipelines.store.integrity.sealed import find_record, put_record, put_record_if_absent
 from winnow.pipelines.store.state import StoreState
-from winnow.pipelines.store.together import delete_all
 from winnow.schemas.environment.fingerprint import current_fingerprint
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.identity import Json, content_name, fingerprint_of
@@ -58,12 +58,9 @@ def without_forgotten(key: str) -> str:
 
 
 def weight_keys(bound: BoundScore, state: StoreState, forgotten: str) -> WeightKeys:
-    """Return the keys of a score's weights over the state; the layers that trainings read must exist.
+    """Return the keys of a score's weights over the state, which has the layers that trainings read.
 
-    Args:
-        bound: The score.
-        state: The shards and layers that are trained on.
-        forgotten: The result of `forgotten_by`.
+    `forgotten`: the result of `forgotten_by`.
     """
     if bound.entry.reference is None:
         return WeightKeys("", "")
@@ -123,7 +120,7 @@ def _training_rows(bound: BoundScore, condition: Condition, state: StoreState) -
     columns = tuple(dict.fromkeys((*bound.inputs, *condition.columns)))
     return {
         "condition": condition.text,
-        "shards": [[one.shard, dict(one.objects)] for one in scored_shards(state, columns)],
+        "shards": [[scored_shard.shard, dict(scored_shard.objects)] for scored_shard in scored_shards(state, columns)],
     }
 
 
@@ -297,19 +294,16 @@ def _train(
         checkpoints, wanted, f"score.{entry.name}: training the {what} on {collected.count:,} samples"
     )
     done = _put(context.store, entry.name, key, [one.weights for one in chosen], collected.count)
-    delete_all(context.store.objects, [info.path for info in context.store.objects.list(scratch)])
+    delete_objects(context.store.objects, [info.path for info in context.store.objects.list(scratch)])
     return done
 
 
 def _pick_checkpoints(checkpoints: Sequence[Checkpoint], wanted: int, what: str) -> list[Checkpoint]:
-    """Return this many checkpoints at even distances; the last one is always included.
-
-    Raises:
-        ScoreError: The training has too few steps.
-    """
+    """Return this many checkpoints at even distances, always with the last one; ScoreError if the training has too few
+    steps."""
     total = checkpoints[-1].step
     steps = sorted({max(1, total * number // wanted) for number in range(1, wanted + 1)})
-    found = {one.step: one for one in checkpoints}
+    found = {checkpoint.step: checkpoint for checkpoint in checkpoints}
     if len(steps) < wanted:
         raise ScoreError(
             f"{what} has {total:,} steps, fewer than the {wanted} checkpoints; lower 'checkpoints' or 'batch', or "
@@ -329,8 +323,8 @@ def _require_finite(score: str, what: str, checkpoint: Checkpoint) -> None:
 
 def _put(store: Store, score: str, key: str, weights: Sequence[Weights], samples: int) -> StoredWeights:
     paths = []
-    for one in weights:
-        raw = tensors_bytes(one, {})
+    for weight in weights:
+        raw = tensors_bytes(weight, {})
         path = layout.weights_object(score, key, content_name(raw))
         if not store.objects.exists(path):
             store.objects.put(path, raw)

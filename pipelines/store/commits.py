@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.concurrency import AT_ONCE, cached_reader, map_in_order
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.integrity.sealed import parse_record
-from winnow.pipelines.store.together import AT_ONCE, in_order, reader_below
 from winnow.schemas.records import LayersCommit, LayerSet, TaskCommit
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ def parse_commit(objects: ObjectStore, path: str, raw: bytes) -> TaskCommit | La
 
 
 def _load(objects: ObjectStore, names: Iterable[str], prefix: str, kind: type[T]) -> Iterator[tuple[str, T | None]]:
-    read = reader_below(objects, prefix)
+    read = cached_reader(objects, prefix)
 
     def load(name: str) -> tuple[str, T | None]:
         path = f"{prefix}{name}.json"
@@ -59,4 +59,4 @@ def _load(objects: ObjectStore, names: Iterable[str], prefix: str, kind: type[T]
             return name, None
         return name, parse_record(kind, objects, path, raw)
 
-    return in_order(load, names, AT_ONCE)
+    return map_in_order(load, names, AT_ONCE)

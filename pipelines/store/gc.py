@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.concurrency import delete_objects
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.generations import Store, as_read
 from winnow.pipelines.store.hash_set import HashSet
@@ -18,7 +19,6 @@ from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.integrity.damage import DamagedError, of_a_generation
 from winnow.pipelines.store.integrity.sealed import find_record, unsealed
 from winnow.pipelines.store.publishing import publish_without_former
-from winnow.pipelines.store.together import delete_all
 from winnow.schemas.records import FactInputs, StoredWeights, WeightKeys
 from winnow.schemas.rows.scores import SCORES, TRACES
 from winnow.schemas.typed_json import read_value
@@ -55,7 +55,7 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
     old = [layout.generation(number) for number in numbers if number not in kept]
     sets = list(store.objects.list(layout.LAYER_SETS))
     commits = [info for prefix in (layout.TASK_COMMITS, layout.LAYER_COMMITS) for info in store.objects.list(prefix)]
-    merged = _merged_statistics(store, kept)
+    merged = tuple(sorted(layout.merged_statistics(*value) for value in _values(store, kept)))
     objects = [
         info
         for prefix in layout.DATA
@@ -75,9 +75,9 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
     if not dry_run:
         records = [info for info in plans if layout.is_plan_record(info.path)]
         draws = [info for info in plans if not layout.is_plan_record(info.path)]
-        delete_all(store.objects, old)
+        delete_objects(store.objects, old)
         for found in (commits, sets, records, (*draws, *objects, *advisory)):
-            delete_all(store.objects, (info.path for info in found))
+            delete_objects(store.objects, (info.path for info in found))
         unfinished = store.objects.clear_unfinished()
     return Collected(
         generations=len(old),
@@ -123,11 +123,6 @@ def _values(store: Store, kept: Sequence[int]) -> set[tuple[str, str, str]]:
         for layer, entry in record.layers.items()
         for key, one in entry.keys.items()
     }
-
-
-def _merged_statistics(store: Store, kept: Sequence[int]) -> tuple[str, ...]:
-    """The prefixes of the merged statistics of these generations' layers."""
-    return tuple(sorted(layout.merged_statistics(*one) for one in _values(store, kept)))
 
 
 def _weights(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.hiding.neutral import neutral_stream
+from winnow.pipelines.store.hiding.redaction import redacted_batches
 from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.integrity.damage import DamagedError, missing
 from winnow.pipelines.store.integrity.sealed import (
@@ -114,10 +114,10 @@ class Store:
         return each_task(self.objects, generation.tasks, generation.layers[layout.SAMPLES].keys)
 
     def batches(self, row: ManifestRow, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows of one object; forgotten rows are read as the neutral rows that a purge makes of them."""
+        """The rows of one object; forgotten rows are read as the redacted rows that a purge makes of them."""
         batches = read_batches(self.objects, row.object, columns)
         hidden = load_hiding(self.objects).of(self.objects, row.samples).pending
-        return neutral_stream(layout.layer_of(row.object), batches, hidden) if len(hidden) else batches
+        return redacted_batches(layout.layer_of(row.object), batches, hidden) if len(hidden) else batches
 
     def publish(self, record: GenerationRecord) -> bool:
         """Puts a generation's record; False if another writer has taken its number."""
@@ -130,7 +130,7 @@ def as_published(record: GenerationRecord) -> Generation:
 
 
 def as_read(record: GenerationRecord, keys: LayerKeys) -> Generation:
-    """A generation as it is read with these keys: every layer of them that covers all shards of the samples."""
+    """A generation as read with these keys: every layer of them that covers all shards of the samples."""
     read = {layer: _as_read(record, layer, by_source) for layer, by_source in keys.items() if layer in record.layers}
     shards = read[layout.SAMPLES].shards if layout.SAMPLES in read else 0
     whole = {layer: entry for layer, entry in sorted(read.items()) if entry.shards == shards}

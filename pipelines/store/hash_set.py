@@ -1,4 +1,4 @@
-"""Whether a text is among many, such as the paths of a listing, in eight bytes for each of them."""
+"""A set of texts, such as the paths of a listing, in eight bytes each."""
 
 from collections.abc import Container, Iterable
 
@@ -6,9 +6,9 @@ import numpy as np
 
 
 class HashSet(Container[str]):
-    """A set of texts that are only asked for: of each, 64 bits of a keyed hash are kept.
+    """A set that keeps 64 bits of a keyed hash of each text.
 
-    That another text has the same bits happens once in 10^13 questions to a set of a million.
+    A false hit happens once in 10^13 questions to a set of a million.
     """
 
     def __init__(self, texts: Iterable[str] = ()) -> None:

@@ -68,7 +68,7 @@ class LayerWriter:
 
 
 def put_statistics(store: Store, shard: str, written: Sequence[WrittenLayer]) -> str:
-    """Puts the statistics of what a task wrote of a shard, as one object; returns its path."""
+    """Puts the statistics of the tables that a task wrote of a shard, as one object; returns its path."""
     raw = by_layer_to_json({one.part.layer: one.statistics for one in written})
     path = layout.statistics_object(shard, content_name(raw))
     store.objects.put_if_absent(path, raw)

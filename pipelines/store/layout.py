@@ -82,7 +82,7 @@ def range_object(kind: str, task: str, content: str) -> str:
 
 
 def statistics_object(shard: str, content: str) -> str:
-    """The statistics of what a task wrote of a shard, by layer."""
+    """The statistics of a task's tables of a shard, by layer."""
     return f"{STATISTICS}shards/{shard}.{content}.json"
 
 
@@ -116,7 +116,7 @@ def set_name(layers: Mapping[str, str]) -> str:
 
 
 def layer_set(name: str) -> str:
-    """The record of what a set of layers has."""
+    """The record of a set of layers."""
     return f"{LAYER_SETS}{name}.json"
 
 
@@ -222,7 +222,7 @@ def weights_object(score: str, key: str, content: str) -> str:
 
 
 def known_harm(identity: str) -> str:
-    """The record of what was compared with a list of known harm."""
+    """The record of comparisons with a list of known harm."""
     return f"{KNOWN_HARM}{identity}.json"
 
 
@@ -271,7 +271,7 @@ def decision(layer: str, key: str) -> str:
 
 
 def rule_decisions(key: str) -> str:
-    """The record of what rules decide on the rows of a generation."""
+    """The record of rules' decisions on the rows of a generation."""
     return f"{RULE_DECISIONS}{key}.json"
 
 

@@ -157,13 +157,13 @@ class LocalStore:
             except OSError:  # another disk, or one without links
                 shutil.copyfile(content, unfinished)
             with open(unfinished, "rb") as stream:
-                self._settle(stream)
+                self._sync(stream)
             return unfinished
         try:
             with open(unfinished, "wb") as stream:
                 stream.write(content)
                 stream.flush()
-                self._settle(stream)
+                self._sync(stream)
         except OSError as error:
             unfinished.unlink(missing_ok=True)
             if error.filename is None:  # writing names no file, such as where the disk is full
@@ -171,7 +171,7 @@ class LocalStore:
             raise
         return unfinished
 
-    def _settle(self, stream: BinaryIO) -> None:
+    def _sync(self, stream: BinaryIO) -> None:
         """Waits until an unfinished object is on the disk, so that it has its bytes before its name."""
         os.fsync(stream.fileno())
 
@@ -213,9 +213,9 @@ def _without_waiting(path: str, flags: int) -> int:
 
 def _is_left(name: str, *, elsewhere: bool) -> bool:
     writer = Process.of(name)
-    if writer is None or not writer.is_here:
+    if writer is None or not writer.is_visible:
         return elsewhere
-    return not writer.lives
+    return not writer.is_running
 
 
 def sync(path: Path) -> None:

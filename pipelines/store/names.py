@@ -22,11 +22,7 @@ def object_name(raw: bytes) -> str:
 
 
 def file_name(name: str) -> bytes:
-    """The path of the file that an object with this name is.
-
-    Raises:
-        ValueError: No file has this name as an object.
-    """
+    """The path of the file that an object with this name is; ValueError if there is none."""
     raw = _unescaped(name)
     if _ESCAPE in name and object_name(raw) != name:
         raise ValueError(f"{name!r} is the name of no object")
@@ -45,9 +41,7 @@ def name_of_key(key: str) -> str:
 def key_of_name(name: str) -> str:
     """The key under which a bucket keeps the object with this name.
 
-    Raises:
-        UnicodeDecodeError: It is the name of a file that no bucket can hold.
-        ValueError: No object has this name.
+    UnicodeDecodeError if it names a file that no bucket can hold; ValueError if no object has this name.
     """
     key = _unescaped(name).decode("utf-8")
     if name_of_key(key) != name:

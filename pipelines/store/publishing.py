@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import LayerKeys, Store
-from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
 from winnow.pipelines.store.manifests.tables import put_manifest, put_tasks, sample_rows
 from winnow.pipelines.store.manifests.tasks import TaskCommits
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import GenerationRecord, LayerRecord, RecipeRecord, TaskCommit
 
@@ -25,46 +25,36 @@ class Contents:
 
 
 def publish_union(
-    store: Store, recipe: str, resolved: str, contents: Contents, held: Held | None = None
+    store: Store, recipe: str, resolved: str, contents: Contents, index: StoreIndex | None = None
 ) -> tuple[GenerationRecord, bool]:
-    """Publishes the latest generation with these contents added, unless it has them already.
+    """Publishes the latest generation with these contents added, unless it has them; returns its record, and whether it
+    is new.
 
-    It holds every key that a recipe reads. Nothing of another recipe is taken away, except what was made of samples
-    that no longer exist. The caller holds the lease, so if the next number is taken meanwhile, it has lost the lease:
-    the union is made anew, with what was published.
-
-    Args:
-        store: The store.
-        recipe: The name of the recipe.
-        resolved: A hash of the resolved recipe.
-        contents: What the recipe's stages hold.
-        held: What the store is known to hold, which then goes on with the new generation; None to read it now.
-
-    Returns:
-        The generation's record, and whether it is new.
+    It holds every key that a recipe reads; other recipes lose nothing but what was made of samples that no longer
+    exist. The caller holds the lease, so if the next number is taken meanwhile, it has lost the lease: the union is
+    made anew, with what was published. `resolved`: a hash of the resolved recipe; `index`: what the store is known to
+    hold, which continues with the new generation (None: read it now).
     """
-    held = Held.of(store) if held is None else held
-    for task in contents.tasks.unlike(held.all_tasks()):
+    index = StoreIndex.of(store) if index is None else index
+    for task in contents.tasks.unlike(index.all_tasks()):
         if not task.balanced:
             raise StoreError(f"{store.root}: task {task.task} does not balance; run 'winnow audit'")
     while True:
-        union = _union(store, held, recipe, resolved, contents)
-        latest = held.record
+        union = _union(store, index, recipe, resolved, contents)
+        latest = index.record
         if latest is not None and _reads(union.draft) == _reads(latest):
             return latest, False
         if store.publish(union.draft):
-            held.publish(union.draft, union.rows, union.tasks)
+            index.publish(union.draft, union.rows, union.tasks)
             return union.draft, True
-        held.reread(store)
+        index.reread(store)
 
 
 def publish_rewritten(store: Store, tasks: TaskCommits, layers: Iterable[tuple[str, ManifestRows]]) -> GenerationRecord:
-    """Publishes a generation of exactly these objects, for the recipes of the latest one. The caller holds the lease.
+    """Publishes a generation of exactly these objects of every key, for the recipes of the latest one; the lease is
+    held.
 
-    Args:
-        store: The store, which has a generation.
-        tasks: The ingest tasks of every key.
-        layers: Every other layer, with its objects of every key.
+    `layers`: every layer besides the samples.
     """
     entries = {name: put_manifest(store.objects, name, rows) for name, rows in layers}
     entries[layout.SAMPLES] = put_manifest(store.objects, layout.SAMPLES, sample_rows(tasks))
@@ -83,15 +73,15 @@ def publish_without_former(store: Store) -> None:
 
     The caller holds the lease.
     """
-    held = Held.of(store)
-    latest = held.record
+    index = StoreIndex.of(store)
+    latest = index.record
     if latest is None or not any(recipe.former for recipe in latest.recipes.values()):
         return
     recipes = {name: replace(recipe, former={}) for name, recipe in latest.recipes.items()}
     read = _keys_of(recipes.values())
     layers = {}
     for layer, entry in latest.layers.items():
-        rows = held.layer(layer, {key for name, key in read if name == layer})
+        rows = index.layer(layer, {key for name, key in read if name == layer})
         if layer == layout.SAMPLES or entry.keys.keys() <= {key for name, key in read if name == layer}:
             layers[layer] = entry
         elif len(rows):
@@ -119,13 +109,13 @@ class _Union:
     tasks: TaskCommits | None
 
 
-def _union(store: Store, held: Held, recipe: str, resolved: str, contents: Contents) -> _Union:
-    latest = held.record
+def _union(store: Store, index: StoreIndex, recipe: str, resolved: str, contents: Contents) -> _Union:
+    latest = index.record
     recipes = {} if latest is None else dict(latest.recipes)
     recipes[recipe] = RecipeRecord(resolved, _keys_read(contents), _sorted(contents.former, contents.keys))
     read = _keys_of(recipes.values())
     mine = set(contents.keys.values())
-    before = held.all_tasks()
+    before = index.all_tasks()
     kept = before.under({key for layer, key in read if layer == layout.SAMPLES and key not in mine})
     tasks = TaskCommits.joined([kept, contents.tasks])
     layers: dict[str, LayerRecord] = {} if latest is None else dict(latest.layers)
@@ -139,11 +129,11 @@ def _union(store: Store, held: Held, recipe: str, resolved: str, contents: Conte
     else:
         task_list = latest.tasks
     for layer in sorted({*layers, *contents.layers} - {layout.SAMPLES}):
-        added = _added(held, layer, contents.layers[layer]) if layer in contents.layers else ManifestRows.of(())
-        unread = any((layer, key) not in read for key in held.keys(layer))
+        added = _added(index, layer, contents.layers[layer]) if layer in contents.layers else ManifestRows.of(())
+        unread = any((layer, key) not in read for key in index.keys(layer))
         if not (len(added) or lost or unread or layer not in layers):
             continue
-        rows = ManifestRows.joined([_kept(held, layer, read, lost, added), added])
+        rows = ManifestRows.joined([_kept(index, layer, read, lost, added), added])
         if not len(rows) and layer not in contents.layers:
             layers.pop(layer)
         else:
@@ -160,19 +150,19 @@ def _union(store: Store, held: Held, recipe: str, resolved: str, contents: Conte
     return _Union(_next(latest, draft), listed, tasks if changed else None)
 
 
-def _added(held: Held, layer: str, rows: ManifestRows) -> ManifestRows:
+def _added(index: StoreIndex, layer: str, rows: ManifestRows) -> ManifestRows:
     """The rows of a layer that the latest generation does not have."""
-    if rows == held.layer(layer, rows.keys):
+    if rows == index.layer(layer, rows.keys):
         return ManifestRows.of(())
-    known = {key: held.rows(layer, key).by_shard for key in rows.keys}
+    known = {key: index.rows(layer, key).by_shard for key in rows.keys}
     return rows.where(known[row.key].get(row.shard) != row for row in rows)
 
 
 def _kept(
-    held: Held, layer: str, read: Collection[tuple[str, str]], lost: Collection[str], added: ManifestRows
+    index: StoreIndex, layer: str, read: Collection[tuple[str, str]], lost: Collection[str], added: ManifestRows
 ) -> ManifestRows:
     """The rows of a layer that stay: some recipe reads their key, and nothing takes their place."""
-    rows = held.layer(layer, {key for name, key in read if name == layer})
+    rows = index.layer(layer, {key for name, key in read if name == layer})
     new = added.by_shard
 
     def stays(row: ManifestRow) -> bool:

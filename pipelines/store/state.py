@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Protocol, Self
 
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.manifests.rows import ManifestRows
 from winnow.pipelines.store.manifests.tasks import TaskCommits
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.schemas.identity import fingerprint_of
 
 
@@ -37,10 +37,8 @@ _OF_ALL = "all_"  # begins the keys of layers whose values depend on all shards
 def covered_key(settings: str, covered: Iterable[tuple[str, ...]], tombstones: Iterable[str]) -> str:
     """The key of a layer whose values depend on all shards.
 
-    Args:
-        settings: Its key but for the shards, under which its objects stay when shards are added.
-        covered: Each shard: its name and the objects that are read of it, in any order.
-        tombstones: Those whose rows are left out.
+    `settings`: its key without the shards, under which its objects stay when shards are added. `covered`: each shard's
+    name and the objects that are read of it, in any order. `tombstones`: those whose rows are left out.
     """
     shards = [list(shard) for shard in sorted(covered)]
     key = {"settings": settings, "shards": shards, "tombstones": sorted(tombstones)}
@@ -48,7 +46,7 @@ def covered_key(settings: str, covered: Iterable[tuple[str, ...]], tombstones: I
 
 
 def is_of_all(key: str) -> bool:
-    """Whether a layer with this key may say of one row what another row holds."""
+    """Whether a row of a layer with this key may depend on other rows."""
     return key.startswith(_OF_ALL)
 
 
@@ -56,7 +54,7 @@ def is_of_all(key: str) -> bool:
 class StoreState:
     """What a recipe's stages hold: every task, and the layers that have an object for every shard."""
 
-    held: Held
+    held: StoreIndex
     tasks: TaskCommits
     layers: dict[str, ManifestRows]
     shards: ManifestRows  # the samples of each
@@ -66,7 +64,7 @@ class StoreState:
     """The keys that name the objects of layers over all shards, by layer and source."""
 
     @classmethod
-    def of(cls, held: Held, tasks: TaskCommits, layers: dict[str, ManifestRows]) -> Self:
+    def of(cls, held: StoreIndex, tasks: TaskCommits, layers: dict[str, ManifestRows]) -> Self:
         """The state with all shards that tasks made."""
         return cls(held, tasks, layers, held.samples(tasks))
 
@@ -85,13 +83,8 @@ class StoreState:
         self.keys[layer] = self.layers[layer].key_of_source
 
     def find(self, layer: str, keys: Mapping[str, str], under: str | None = None) -> ManifestRows:
-        """The objects of a layer.
-
-        Args:
-            layer: The layer.
-            keys: Its key, by source.
-            under: The key that names its objects, if that is another.
-        """
+        """The objects of a layer, by its key for each source; `under` is the key that names its objects, if that is
+        another."""
         sources: dict[str, dict[str, str]] = {}
         for source, key in self.shards.key_of_source.items():
             sources.setdefault(keys[source], {})[source] = key

@@ -171,7 +171,7 @@ def read_table(store: ObjectStore, path: str, columns: list[str] | None = None) 
 
 
 def read_list(store: ObjectStore, path: str) -> Iterator[pa.RecordBatch]:
-    """Yields the rows of a list, which is small as it is stored; it is read in one request."""
+    """Yields the rows of a list, which is small when stored; it is read in one request."""
     with _small(store, path) as parquet:
         for batch in parquet.iter_batches(batch_size=LISTED_ROWS, use_threads=False):
             yield batch
@@ -200,11 +200,9 @@ def check_table(store: ObjectStore, path: str) -> None:
 
 @contextmanager
 def open_table(store: ObjectStore, path: str) -> Iterator[pq.ParquetFile]:
-    """Opens an object whose parts are checked as they are read.
+    """Opens an object whose parts are checked as they are read; MissingError if it does not exist.
 
-    Raises:
-        DamagedError: It is not what its name says; also raised later, by the read that meets the damage.
-        MissingError: It does not exist.
+    DamagedError, also later by the read that meets the damage, if it is not what its name says.
     """
     with (
         _checked(store, path) as checked,

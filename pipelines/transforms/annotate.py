@@ -20,7 +20,7 @@ from winnow.pipelines.binding.operators import (
 )
 from winnow.pipelines.reading.columns import leaves
 from winnow.pipelines.reading.conditions import selected_rows
-from winnow.pipelines.running.worker import settle
+from winnow.pipelines.running.worker import prepare_worker
 from winnow.pipelines.store import layout
 from winnow.pipelines.transforms.batches import column_of_batch
 from winnow.schemas.errors import RecipeError, StageError
@@ -157,7 +157,7 @@ class _Measure(beam.DoFn):
 
     def setup(self) -> None:
         """Loads every operator, once a process."""
-        settle()
+        prepare_worker()
         for bound in self._operators:
             self._loaded.load(bound)
 

@@ -22,7 +22,7 @@ from apache_beam.pvalue import PCollection
 from winnow.filters.duplicates.kinds.near import NearConfig, NearSettings, near_settings
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import Engine, Exchange
-from winnow.pipelines.running.worker import settle
+from winnow.pipelines.running.worker import prepare_worker
 from winnow.pipelines.transforms.batches import column_of_batch, named_column, require_global_window
 from winnow.pipelines.transforms.near_steps import (
     CERTAIN,
@@ -179,7 +179,7 @@ class _Number(beam.DoFn):
 
     def setup(self) -> None:
         """Prepares the process."""
-        settle()
+        prepare_worker()
 
     def process(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Numbers the rows of one batch."""

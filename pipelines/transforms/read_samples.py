@@ -22,7 +22,7 @@ from winnow.pipelines.ingest.task import range_row
 from winnow.pipelines.reading.chosen_text import first_text
 from winnow.pipelines.running import block_coders  # noqa: F401  registers the coder of batches
 from winnow.pipelines.running.ledger.listings import list_source
-from winnow.pipelines.running.worker import settle
+from winnow.pipelines.running.worker import prepare_worker
 from winnow.schemas.errors import RecipeError, SourceError
 from winnow.schemas.identity import canonical_json
 from winnow.schemas.recipe import recipe_from_text
@@ -127,7 +127,7 @@ def read_samples(reading: Reading, path: str, size: int) -> Iterator[pa.RecordBa
             raise SourceError(f"{place}: the file changed while the pipeline ran; run it again")
         etag = content_etag(stream, size)
         checked = source.on_schema_mismatch == "error"
-        reader = container_reader(source.format, path, source.columns, checked=checked, tied=True)
+        reader = container_reader(source.format, path, source.columns, checked=checked, with_referrers=True)
         for event in reader(stream, FilePart(path, size, 0, size), reading.limits):
             outcome = maker.row(event, path, etag) if isinstance(event, Record) else event
             if isinstance(outcome, Row):
@@ -181,7 +181,7 @@ class _Read(beam.DoFn):
 
     def setup(self) -> None:
         """Prepares the process."""
-        settle()
+        prepare_worker()
 
     def process(self, file: tuple[str, int]) -> Iterator[pa.RecordBatch]:
         """Reads one file."""

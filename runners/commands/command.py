@@ -43,11 +43,7 @@ def is_command(name: str) -> bool:
 
 
 def find_command(name: str) -> Command:
-    """Load one command.
-
-    Raises:
-        WinnowError: The package that brings it cannot be loaded.
-    """
+    """Load one command; WinnowError if the package that brings it cannot be loaded."""
     if (module := _own_modules().get(name)) is not None:
         own: Command = import_module(module).COMMAND
         return replace(own, group=module.split(".")[-2])

@@ -1,33 +1,40 @@
-"""The command line: builds the parser, runs a command, and prints its errors. Each command is a file of a room."""
+"""The command line: builds the parser, runs a command, ends it on a signal, and prints its errors."""
 
 import argparse
 import io
 import logging
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NoReturn
 
 from winnow.pipelines.processes.address_space import (
     OUT_OF_MEMORY,
     lacks_memory,
+    prepare_for_memory_limit,
     require_address_space,
     share_one_heap,
-    under_a_limit,
 )
 from winnow.pipelines.processes.run_folder import temporary_files_of_a_command
 from winnow.runners.commands.command import Command, commands_by_group, find_command, is_command
-from winnow.runners.commands.interruption import INTERRUPTED, TERMINATED, ended_by, terminable
 from winnow.runners.commands.parser import CommandParser, describe_commands, group_commands
 from winnow.runners.terminal.log_file import command_output, say_error
 from winnow.schemas.environment.modules import SAFE_PATH
-from winnow.schemas.errors import WinnowError
+from winnow.schemas.errors import WinnowError, is_interrupted_query
 
 _PROCESSES = (
     ("winnow.runners.engines.workers.fork_server", "FORK_SERVER"),
     ("winnow.runners.engines.java.job_servers", "JOB_SERVERS"),
 )
 """Owners of child processes, closed at the end of a command that loaded them."""
+
+INTERRUPTED, TERMINATED = 130, 143
+"""Exit statuses, as shells give them: 128 and the number of the signal."""
+_arrived: list[int] = []
+"""Each SIGTERM of this process."""
 
 
 def entry() -> NoReturn:
@@ -60,7 +67,7 @@ def escape_unencodable(*streams: object) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the process's exit status."""
-    under_a_limit()
+    prepare_for_memory_limit()
     share_one_heap()
     given = list(sys.argv[1:] if arguments is None else arguments)
     own, beam = _split(given)
@@ -183,7 +190,7 @@ def command_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     first = arguments[0] if arguments else ""
     alone = is_command(first)
     groups = {"": {first: find_command(first)}} if alone else commands_by_group()
-    for name, command in (one for of in groups.values() for one in of.items()):
+    for name, command in (item for of in groups.values() for item in of.items()):
         of_command = commands.add_parser(name, help=command.summary, usage=command.usage, epilog=command.epilog)
         if first not in ("-h", "--help"):  # which list commands alone
             command.arguments(of_command)
@@ -196,7 +203,7 @@ def command_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
 def _sliced() -> list[str]:
     """The commands that accept `--tasks`."""
     found = []
-    for name, command in (one for of in commands_by_group().values() for one in of.items()):
+    for name, command in (item for of in commands_by_group().values() for item in of.items()):
         parser = CommandParser()
         command.arguments(parser)
         found += [name] if "--tasks" in parser.flags else []
@@ -211,3 +218,43 @@ class _Version(argparse.Action):
 
         print(f"winnow {winnow_version()}")
         parser.exit()
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM arrived. It unwinds like an interrupt: workers end, and a run writes its report."""
+
+
+def ended_by(error: BaseException) -> int | None:
+    """The exit status for an error that a signal caused; None for others.
+
+    DuckDB answers a signal during a query with an error of its own, and drops what the handler raised.
+    """
+    if isinstance(error, Terminated) or (is_interrupted_query(error) and _arrived):
+        return TERMINATED
+    return INTERRUPTED if isinstance(error, KeyboardInterrupt) or is_interrupted_query(error) else None
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Raise `Terminated` in the main thread when SIGTERM arrives. Forked processes end by it as before."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    process = os.getpid()
+
+    def terminate(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_DFL)  # a second one ends the process at once
+        if os.getpid() == process:
+            _arrived.append(number)
+            raise Terminated
+        os.kill(os.getpid(), number)
+
+    before = signal.getsignal(signal.SIGTERM)
+    if before is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

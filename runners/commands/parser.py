@@ -30,7 +30,7 @@ class CommandParser(argparse.ArgumentParser):
         return super().add_argument(*names, **settings)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse, and take what follows `--wait` for its time only if it is one: `--wait RECIPE` has none."""
+        """Parse; what follows `--wait` is its time only if it looks like one: `--wait RECIPE` has none."""
         given = sys.argv[1:] if args is None else list(args)
         after = [*given, ""][1:]
         given = [
@@ -40,7 +40,7 @@ class CommandParser(argparse.ArgumentParser):
         return super().parse_known_args(given, namespace)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Refuse an unknown command in our own words: argparse's differ between versions of Python."""
+        """Refuse an unknown command in winnow's own words, as argparse's differ between versions of Python."""
         if action.choices is None or value in action.choices:
             return
         known = list(action.choices)
@@ -54,13 +54,9 @@ class CommandParser(argparse.ArgumentParser):
         self.exit(2, f"winnow: {message}; see '{self.prog} --help'\n")
 
     def refuse(self, command: str, rest: list[str], *, beam: bool, sliced: Callable[[], Iterable[str]]) -> NoReturn:
-        """Exit with a message about the first unexpected argument.
+        """Exit with a message about the first unexpected argument in `rest`.
 
-        Args:
-            command: The command.
-            rest: The arguments that it does not know.
-            beam: Whether its flags after '--' go to Beam.
-            sliced: Finds the commands that accept `--tasks`.
+        `beam`: whether the command's flags after '--' go to Beam. `sliced`: finds the commands that accept `--tasks`.
         """
         flag = next((one.partition("=")[0] for one in rest if one.startswith("-")), None)
         if flag is None:
@@ -72,7 +68,7 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def describe_commands(commands: "Commands") -> None:
-    """Let the help of each command, and of its parts, begin with what the list of commands says of it."""
+    """Begin the help of each command, and of its parts, with its line in the list of commands."""
     summaries = {choice.dest: choice.help or "" for choice in commands._choices_actions}
     for name, command in commands.choices.items():
         summary = summaries.get(name, "")
@@ -83,7 +79,7 @@ def describe_commands(commands: "Commands") -> None:
 
 
 def group_commands(parser: argparse.ArgumentParser, commands: "Commands", groups: Mapping[str, Iterable[str]]) -> None:
-    """Let the help of a parser list the commands in groups."""
+    """List the commands in the help of a parser by groups."""
     summaries = {choice.dest: choice.help or "" for choice in commands._choices_actions}
     lines = [parser.description or "", ""]
     for group, names in groups.items():

@@ -32,7 +32,7 @@ class Record:
     damage: Damage | None = None
 
     def to_bytes(self) -> bytes:
-        """The record as it is in an uncompressed archive."""
+        """The record as in an uncompressed archive."""
         length = len(self.block) + {"short_length": -40, "long_length": 4_000}.get(self.damage or "", 0)
         lines = ["WARC/1.0", *(f"{name}: {value}" for name, value in self.headers), f"Content-Length: {length}"]
         if self.damage == "bad_header":

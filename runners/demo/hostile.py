@@ -253,7 +253,7 @@ def bombs() -> list[Capture]:
 
 
 def damaged() -> list[tuple[Capture, Damage]]:
-    """Records that cannot be read as they are, each with its damage; each is pinned to an archive."""
+    """Unreadable records, each with its damage; each is pinned to an archive."""
     places: tuple[tuple[str, Damage], ...] = (
         (CORRUPT, "corrupt_member"),
         (CORRUPT, "bad_header"),

@@ -21,15 +21,7 @@ LISTED_ONLY = (
 
 def planted_pages() -> list[Capture]:
     """All of them, in a fixed order."""
-    return [
-        *near_duplicates(),
-        *spam(),
-        *adult(),
-        *personal_data(),
-        *boilerplate_only(),
-        *opted_out(),
-        *canonical(),
-    ]
+    return [*near_duplicates(), *spam(), *adult(), *personal_data(), *boilerplate_only(), *opted_out(), *canonical()]
 
 
 def adult_list() -> str:

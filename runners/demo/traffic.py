@@ -99,6 +99,8 @@ def _assets() -> list[Capture]:
 
 def _revisits() -> list[Capture]:
     return [
-        Capture(one.url, one.body, Truth("revisit", "identical payload", of=one.url), revisit_of=one.url)
-        for one in articles()[4:10]
+        Capture(
+            article.url, article.body, Truth("revisit", "identical payload", of=article.url), revisit_of=article.url
+        )
+        for article in articles()[4:10]
     ]

@@ -7,11 +7,8 @@ from winnow.schemas.errors import SourceError
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write the files, by their paths in the folder, unless they are there.
-
-    Raises:
-        SourceError: A file of this name has other contents.
-    """
+    """Write the files, by their paths in the folder, unless they exist; SourceError if one exists with other
+    content."""
     for path, content in sorted(files.items()):
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -55,9 +55,9 @@ class Backend(Protocol):
         """Provide what one pipeline needs while it runs; workers on this machine print to `log`."""
         ...
 
-    def translated_error(self, message: str) -> WinnowError | None:
+    def translated_error(self, message: str) -> WinnowError | None:  # noqa: ARG002
         """Translate a failed job's message into an error, if it is specific to this engine."""
-        ...
+        return None
 
 
 @runtime_checkable

@@ -13,7 +13,7 @@ import apache_beam as beam
 
 from winnow.pipelines.processes.address_space import OUT_OF_MEMORY, lacks_memory, require_room_for_threads
 from winnow.pipelines.processes.identity import limit_threads
-from winnow.pipelines.running.ledger.strikes import MARKS_VARIABLE
+from winnow.pipelines.running.ledger.worker_deaths import MARKS_VARIABLE
 from winnow.pipelines.running.worker import DRIVER_VARIABLE, driver_mark
 from winnow.runners.engines.backend import Backend, Build, RemoteBackend, Request
 from winnow.runners.engines.failures import last_line, user_error
@@ -82,8 +82,8 @@ class Engine:
                     if found is None:
                         log, keep = log.replace(kept_log(log)), True
                         line = last_line(str(error))
-                        said = f"{OUT_OF_MEMORY}: {line}" if lacks_memory(line) else line
-                        found = StageError(f"{said} (workers' log: {log})")
+                        message = f"{OUT_OF_MEMORY}: {line}" if lacks_memory(line) else line
+                        found = StageError(f"{message} (workers' log: {log})")
                     raise found from error
         finally:
             os.environ.pop(MARKS_VARIABLE, None)

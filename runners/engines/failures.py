@@ -53,7 +53,7 @@ def last_line(text: str) -> str:
 
 
 def _of_kind(kind: type[WinnowError], message: str) -> WinnowError:
-    """An error of a kind with this message, or of what it is a kind of, where it is made of more than a message."""
+    """An error of a kind with this message, or of the base kind if that takes more than a message."""
     for one in kind.__mro__:
         if issubclass(one, WinnowError):
             with suppress(TypeError):

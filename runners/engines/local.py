@@ -9,10 +9,9 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from winnow.runners.engines.backend import Backend, Launch, Request
 from winnow.runners.engines.flags import beam_options
 from winnow.runners.engines.workers.forked import worker_environment
-from winnow.schemas.errors import WinnowError
 
 
-class Local:
+class Local(Backend):
     """FnApiRunner by name, as `DirectRunner` may switch to another runner."""
 
     is_local = True
@@ -28,12 +27,8 @@ class Local:
         options = beam_options(request.flags, direct_num_workers=request.workers)
         yield Launch(FnApiRunner(default_environment=environment), options)
 
-    def translated_error(self, _: str) -> WinnowError | None:
-        """No errors are specific to this engine."""
-        return None
 
-
-class Portable:
+class Portable(Backend):
     """Beam's job service in this process: the same path as Spark and Flink, without them."""
 
     is_local = True
@@ -49,10 +44,6 @@ class Portable:
 
         options = beam_options(request.flags, job_endpoint="embed", environment_type="LOOPBACK")
         yield Launch(PortableRunner(), options)
-
-    def translated_error(self, _: str) -> WinnowError | None:
-        """No errors are specific to this engine."""
-        return None
 
 
 LOCAL: Backend = Local()

@@ -86,10 +86,7 @@ def cancelled(message: str) -> StageError | None:
 def chosen_job_server(engine: EngineName, given: str | None, jobs: JobServerOptions) -> tuple[JobServerJar, Java]:
     """The jar and the Java that Beam's flags name, or those found on this machine.
 
-    Args:
-        engine: The engine.
-        given: The jar named by the engine's own flag.
-        jobs: The flags shared by all job servers.
+    `given`: the jar named by the engine's own flag; `jobs`: the flags shared by all job servers.
     """
     launcher = jobs.job_server_java_launcher
     return job_server(engine, given, launcher=None if launcher == "java" else launcher, beam_cache=jobs.jar_cache_dir)
@@ -132,13 +129,10 @@ def submission(
 ) -> Iterator[tuple[str, CancelledOnError]]:
     """The job server for one pipeline, and the runner that submits to it.
 
-    Args:
-        given: The address of a running job server; None to start our own.
-        service: Our own job server. It is started for the first pipeline, and kept.
-        log: A log that also receives the job server's output.
-        pool: The workers of this process, if any. An engine on one machine retries nothing, and may wait minutes for a
-            dead worker, so a worker's death ends the job.
-        attendant: Interprets what our own job server prints about a cluster.
+    `given`: the address of a running job server; None to start `service`, once, for all pipelines. `log` also receives
+    the job server's output. `pool`: the workers of this process, if any: an engine on one machine retries nothing, and
+    may wait minutes for a dead worker, so a worker's death ends the job. `listener`: interprets what our own job server
+    prints about a cluster.
     """
     runner = CancelledOnError()
     with ExitStack() as stack:

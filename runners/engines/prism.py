@@ -17,7 +17,6 @@ from winnow.runners.engines.java.job_servers import JOB_SERVERS, Service
 from winnow.runners.engines.portable import CancelledOnError
 from winnow.runners.engines.prism_program import find_prism
 from winnow.runners.engines.workers.pool import forks_workers, worker_pool
-from winnow.schemas.errors import WinnowError
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ class PrismService(Service):
         return [str(self.jar), *self.arguments]
 
 
-class Prism:
+class Prism(Backend):
     """Beam's Prism."""
 
     is_local = True
@@ -58,10 +57,6 @@ class Prism:
                 settings["job_endpoint"] = server.endpoint
             runner = stack.enter_context(CancelledOnError())
             yield Launch(runner, beam_options(request.flags, **settings))
-
-    def translated_error(self, _: str) -> WinnowError | None:
-        """No errors are specific to this engine."""
-        return None
 
 
 def _service(options: PipelineOptions) -> PrismService:

@@ -12,11 +12,7 @@ _FLAG = "--prism_location"
 
 
 def find_prism(named: str | None) -> Path:
-    """The named Prism, or else the one on PATH, in GOBIN or in Go's default folder.
-
-    Raises:
-        WinnowError: There is none.
-    """
+    """The named Prism, or else the one on PATH, in GOBIN or in Go's default folder; WinnowError if there is none."""
     remedy = f"go install github.com/apache/beam/sdks/v2/go/cmd/prism@v{beam_installed()}"
     if named:
         given = Path(named).expanduser()

@@ -81,8 +81,7 @@ def shipped_rates() -> Rates:
 def read_rates(path: str | None) -> Rates:
     """Read a file of rates that overrides the built-in ones; without a file, return the built-in ones.
 
-    Raises:
-        WinnowError: The file does not exist, or has an invalid entry; the message names the line.
+    WinnowError, which names the line, for an invalid entry.
     """
     if path is None:
         return shipped_rates()

@@ -132,11 +132,7 @@ def planned_scores(
     context: IngestContext,
     operators: Sequence[BoundOperator],
 ) -> tuple[PlannedScore, ...]:
-    """All scores of the recipe.
-
-    Raises:
-        RecipeError: A score is invalid, or a file that it needs does not exist.
-    """
+    """All scores of the recipe; RecipeError if one is invalid, or a file that it needs does not exist."""
     scores = recipe.scores
     if not scores or generation is None:
         return tuple(PlannedScore(bound, is_current=False) for bound in scores)

@@ -99,16 +99,6 @@ def past_runs(records: Sequence[RunRecord], rates: Rates) -> Table:
     return table("Past runs", _RUNS, [_Runs(*key, runs, rates) for key, runs in _grouped(records).items()])
 
 
-def print_runs(records: Sequence[RunRecord], rates: Rates, console: Console) -> None:
-    """Print past runs."""
-    print_tables(console, past_runs(records, rates))
-
-
-def runs_json(records: Sequence[RunRecord], rates: Rates) -> list[dict[str, Json]]:
-    """The same as plain values for JSON."""
-    return past_runs(records, rates).without("shuffled", "actual/estimate").to_json()
-
-
 @dataclass(frozen=True, slots=True)
 class _Runs:
     """All runs of a stage on an engine."""

@@ -1,1 +1,1 @@
-"""What is to be told: each fact is a declared table, computed once; the terminal, the page and JSON draw it."""
+"""Facts: each is a declared table, computed once; the terminal, the page and JSON draw it."""

@@ -14,7 +14,7 @@ from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.runners.facts.coverage import searched, uncovered
 from winnow.runners.facts.rules import effects
-from winnow.runners.report.cards.markdown import table, text
+from winnow.runners.report.markdown import table, text
 from winnow.runners.tables.escaping import visible
 from winnow.runners.tables.quantities import byte_size, grouped, share
 from winnow.runners.tables.table import Share, Table, heads, largest
@@ -80,7 +80,10 @@ def sources(summary: StoreSummary, rules: RulesSummary) -> str:
     kept: dict[str, int] = {}
     for group in rules.groups:
         kept[group.source] = kept.get(group.source, 0) + group.kept.rows
-    rows = [(one.name, one.source_class, one.licence, one.records, kept.get(one.name, 0)) for one in summary.sources]
+    rows = [
+        (source.name, source.source_class, source.licence, source.records, kept.get(source.name, 0))
+        for source in summary.sources
+    ]
     columns = heads("source", "class", "licence", ("records", COUNT), ("samples kept", COUNT))
     return "## Sources\n\n" + table(Table("", columns, rows))
 
@@ -106,14 +109,14 @@ def language_word(code: str) -> str:
 def dropped(rules: RulesSummary, recipe: BoundRecipe) -> str:
     """What each rule drops, and how duplicates were found."""
     shown = effects("", rules.rules, rules.rows.rows).without("list", "fires")
-    said = f"## What the rules drop\n\n{table(shown)}"
+    section = f"## What the rules drop\n\n{table(shown)}"
     if rules.items is not None:
         whole = rules.items.all.rows
         lost = [*rules.items.lost, ("kept", rules.items.kept)]
         rows = [(reason, one.rows, Share(one.rows, whole)) for reason, one in lost]
         media = Table("", heads("media", ("number", COUNT), ("share", SHARE)), rows)
-        said += f"\nOf {grouped(whole)} media of all samples:\n\n{table(media)}"
-    return said + _searched(recipe)
+        section += f"\nOf {grouped(whole)} media of all samples:\n\n{table(media)}"
+    return section + _searched(recipe)
 
 
 def _searched(recipe: BoundRecipe) -> str:

@@ -6,11 +6,19 @@ To add a section, write one more function and list it in `page.SECTIONS`.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from winnow.runners.facts.examples import EXCERPT_CHARACTERS, ExampleRange, ExampleRow, Examples
+from winnow.runners.facts.examples import (
+    EXCERPT_CHARACTERS,
+    ContactSheet,
+    ExampleRange,
+    ExampleRow,
+    Examples,
+    SheetPicture,
+)
 from winnow.runners.facts.store import layers as layers_of
 from winnow.runners.facts.store import losses, sources, stages
 from winnow.runners.report.block import Block
 from winnow.runners.report.markup import Html, crawled, element, folded, join, marked, plain
+from winnow.runners.report.pictures import captioned, gallery, measured, moments
 from winnow.runners.report.plots.bars import Part, Row, bars, shares
 from winnow.runners.report.plots.histograms import Curve, log_histograms
 from winnow.runners.report.tables import drawn, note
@@ -35,6 +43,8 @@ RANGES: tuple[Column[ExampleRange], ...] = (
     Column("detail", NAME, lambda one: one.detail),
 )
 
+ID_DIGITS = 12
+
 
 def funnel(summary: StoreSummary, _: Examples) -> Block | None:
     """The fate of each source's records."""
@@ -44,7 +54,7 @@ def funnel(summary: StoreSummary, _: Examples) -> Block | None:
     why = losses(summary)
     parts = [shares("What became of records", rows), drawn(sources(summary))]
     parts += [folded(why.title, drawn(why))] if why.rows else []
-    parts += [note(f"{one}.") for one in summary.unread_notes()]
+    parts += [note(f"{unread_note}.") for unread_note in summary.unread_notes()]
     total = summary.total()
     samples, records = count_of(total.samples, "sample"), count_of(total.records, "record")
     brief = f"{samples} of {records} in {count_of(len(summary.sources), 'source')}"
@@ -216,3 +226,32 @@ def _ranking(title: str, name: str, shown: Sequence[tuple[str, int]], rest: int,
     exact = Table(title, heads((name, NAME), ("rows", COUNT), ("share", SHARE)), lines)
     parts = [element("h3", plain(title)), bars(title, rows, whole), folded("Exact numbers", drawn(exact))]
     return element("div", *parts, *([note(remark)] if remark else []), class_="ranking")
+
+
+def contact_sheets(_: StoreSummary, examples: Examples) -> Block | None:
+    """All contact sheets that were asked for."""
+    if not examples.sheets:
+        return None
+    parts = [part for sheet in examples.sheets for part in _sheet(sheet)]
+    return Block("contact-sheets", "Contact sheets", join(parts))
+
+
+def _sheet(sheet: ContactSheet) -> list[Html]:
+    parts = [element("h3", crawled(sheet.title)), *(element("p", plain(note), class_="note") for note in sheet.notes)]
+    for name, pictures in sheet.groups:
+        shown = [_figure(picture) for picture in pictures]
+        parts.append(element("p", crawled(name), class_="note"))
+        parts.append(gallery(shown) if shown else element("p", plain("no pictures")))
+    return parts
+
+
+def _figure(one: SheetPicture) -> Html:
+    reference = one.thumbnail.facts.get("ref") or {}
+    lines = [crawled(caption) for caption in one.captions]
+    lines += [element("code", plain(one.id[:ID_DIGITS])), plain(measured(one.thumbnail))]
+    lines += [plain(moments(one.thumbnail))] if one.thumbnail.moments else []
+    lines += [] if one.value is None else [plain(f"value {one.value}")]
+    lines.append(crawled(reference.get("member") or reference.get("path") or ""))
+    return captioned(
+        one.thumbnail, f"{'frames of' if one.thumbnail.moments else 'picture'} {one.id[:ID_DIGITS]}", lines
+    )

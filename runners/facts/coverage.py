@@ -51,7 +51,7 @@ def uncovered(coverage: SafetyCoverage, most: int) -> Table:
     columns: list[Column[LanguageCoverage]] = [
         Column("language", NAME, lambda one: one.language),
         Column("samples", COUNT, lambda one: one.rows),
-        *(column(*one) for one in _categories(coverage).items()),
+        *(column(*item) for item in _categories(coverage).items()),
     ]
     title = "Not covered: share of samples without a detector, for the least covered subcategory of each category"
     return table(title, columns, largest(coverage.languages, most, _combined), coverage.total)
@@ -90,18 +90,18 @@ def _categories(coverage: SafetyCoverage) -> dict[str, tuple[str, ...]]:
     return {name: tuple(of) for name, of in groupby(coverage.detectors, lambda full: full.partition(".")[0])}
 
 
-def _unseen(one: LanguageCoverage, of: Sequence[str]) -> int:
+def _unseen(language: LanguageCoverage, of: Sequence[str]) -> int:
     """The number of samples of a language without a detector, for the least covered of these subcategories."""
-    return max(one.rows - one.seen[name] for name in of)
+    return max(language.rows - language.seen[name] for name in of)
 
 
 def _combined(languages: Sequence[LanguageCoverage]) -> LanguageCoverage:
     def added(counts: Sequence[dict[str, int]]) -> dict[str, int]:
-        return {name: sum(one[name] for one in counts) for name in counts[0]}
+        return {name: sum(count[name] for count in counts) for name in counts[0]}
 
     return LanguageCoverage(
         f"({len(languages):,} others)",
-        sum(one.rows for one in languages),
-        added([dict(one.seen) for one in languages]),
-        added([dict(one.found) for one in languages]),
+        sum(language.rows for language in languages),
+        added([dict(language.seen) for language in languages]),
+        added([dict(language.found) for language in languages]),
     )

@@ -41,46 +41,46 @@ def kinds(found: Sequence[Overview]) -> Table:
     return table("Duplicates by kind", KINDS, found)
 
 
-def largest(one: Overview) -> Table:
+def largest(overview: Overview) -> Table:
     """The largest clusters of a kind."""
     columns: tuple[Column[Cluster], ...] = (
         Column("cluster", ID, lambda cluster: cluster.id),
         Column("rows", COUNT, lambda cluster: cluster.rows),
-        Column(find_kind(one.kind).counted, COUNT, lambda cluster: cluster.texts),
+        Column(find_kind(overview.kind).counted, COUNT, lambda cluster: cluster.texts),
         Column("lowest", COUNT, lambda cluster: similar(cluster.similarity, exact=cluster.exact)),
         Column("sources", COUNTS, lambda cluster: counted(cluster.sources)),
         Column("languages", COUNTS, lambda cluster: counted(cluster.languages)),
     )
-    return table(f"{one.kind}: largest clusters", columns, one.largest).filled()
+    return table(f"{overview.kind}: largest clusters", columns, overview.largest).filled()
 
 
 def remarks(found: Sequence[Overview]) -> list[str]:
     """Notes on all kinds: rows that were forgotten later, and layers that are outdated."""
     forgotten = max((one.forgotten for one in found), default=0)
-    said = f"{grouped(forgotten)} of the rows were forgotten later; run winnow dedupe to remove them"
+    remark = f"{grouped(forgotten)} of the rows were forgotten later; run winnow dedupe to remove them"
     stale = [one.kind for one in found if one.stale]
-    return [*([said] if forgotten else []), *([outdated(stale)] if stale else [])]
+    return [*([remark] if forgotten else []), *([outdated(stale)] if stale else [])]
 
 
 def duplicates(_: StoreSummary, examples: Examples) -> Block | None:
     """The section of the page: the counts of every kind, and its clusters."""
     if not examples.duplicates:
         return None
-    found = [one.overview for one in examples.duplicates]
-    parts = [drawn(kinds(found)), *(note(f"{one}.") for one in remarks(found))]
+    found = [duplicate.overview for duplicate in examples.duplicates]
+    parts = [drawn(kinds(found)), *(note(f"{remark}.") for remark in remarks(found))]
     figures = [_sizes(one) for one in found if one.clusters]
     if figures:
         parts.append(element("div", *figures, class_="multiples"))
-    parts += [_largest(one) for one in examples.duplicates if one.overview.largest]
+    parts += [_largest(duplicate) for duplicate in examples.duplicates if duplicate.overview.largest]
     brief = "surplus rows: " + ", ".join(f"{one.kind} {grouped(one.surplus)}" for one in found)
     return Block("duplicates", "Duplicates", join(parts), brief)
 
 
-def _sizes(one: Overview) -> Html:
-    title = f"Clusters by size ({one.kind})"
-    sizes = list(zip(BIN_NAMES, one.sizes, strict=True))
+def _sizes(overview: Overview) -> Html:
+    title = f"Clusters by size ({overview.kind})"
+    sizes = list(zip(BIN_NAMES, overview.sizes, strict=True))
     caption = element(
-        "figcaption", element("strong", plain(title)), element("span", plain(find_kind(one.kind).summary))
+        "figcaption", element("strong", plain(title)), element("span", plain(find_kind(overview.kind).summary))
     )
     return element("figure", caption, small_columns(title, "clusters", sizes))
 
@@ -90,10 +90,10 @@ def _largest(found: DuplicatesFound) -> Html:
     return folded(shown.title, drawn(shown, ("examples", [_examples(one, found) for one in found.overview.largest])))
 
 
-def _examples(one: Cluster, found: DuplicatesFound) -> Html:
-    if pictures := [_picture(example) for example in found.pictures.get(one.id, ())]:
+def _examples(cluster: Cluster, found: DuplicatesFound) -> Html:
+    if pictures := [_picture(example) for example in found.pictures.get(cluster.id, ())]:
         return gallery(pictures)
-    texts = (text and crawled(shortened(visible(text), EXAMPLE_CELLS)) for _, text in found.examples[one.id])
+    texts = (text and crawled(shortened(visible(text), EXAMPLE_CELLS)) for _, text in found.examples[cluster.id])
     return join(element("p", text or element("em", plain("not shown"))) for text in texts)
 
 

@@ -77,7 +77,7 @@ class ContactSheet:
 
 @dataclass(frozen=True, slots=True)
 class ExportState:
-    """An export of the recipe, as its folder says."""
+    """An export of the recipe, by its folder."""
 
     format: str
     place: str  # as the recipe writes it

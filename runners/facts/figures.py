@@ -107,7 +107,7 @@ def remembered(figures: Remembered) -> Html:
 
 
 def read_remembered(page: bytes) -> Remembered | None:
-    """What a page remembers; None if it is none of ours, or of another version."""
+    """The figures in a page; None if winnow did not write it, or another version did."""
     found = _FOUND.search(page.decode("utf-8", "replace"))
     if found is None:
         return None

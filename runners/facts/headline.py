@@ -1,9 +1,10 @@
-"""The head of the report: the way from records to the mixture in one unit, and whether the counts reconcile."""
+"""The head of the report: the way from records to the mixture in one unit, whether the counts reconcile, and, of an
+unfinished run, which stage failed and why."""
 
 from winnow.runners.facts.examples import Examples
 from winnow.runners.facts.figures import Figures
 from winnow.runners.report.block import Block
-from winnow.runners.report.markup import Html, crawled, element, join, meter, plain
+from winnow.runners.report.markup import Html, crawled, element, join, marked, meter, plain
 from winnow.runners.tables.quantities import byte_size, grouped, share
 from winnow.schemas.counts import count_of
 from winnow.schemas.mixture import MixturePlan
@@ -20,6 +21,8 @@ MEANINGS = {
 BASES = {"samples": "records", "eligible": "samples", "unique": "samples", "kept": "samples"}
 """What the share of a step is of."""
 
+NOTHING = "Nothing is ingested yet, so there are no counts to show."
+
 
 def overview(summary: StoreSummary, examples: Examples) -> Block:
     """The funnel, its losses in words, and the verdict of the counts."""
@@ -27,7 +30,7 @@ def overview(summary: StoreSummary, examples: Examples) -> Block:
     assert figures is not None
     parts = [
         _funnel(figures, _repeats(examples.plan)),
-        *(element("p", crawled(line)) for line in _said(summary, examples, figures)),
+        *(element("p", crawled(line)) for line in _sentences(summary, examples, figures)),
     ]
     if summary.unbalanced:
         wrong = f"The counts do not reconcile: {', '.join(summary.unbalanced)}. Run winnow audit."
@@ -68,34 +71,58 @@ def _funnel(figures: Figures, repeats: int) -> Html:
     return element("ol", *items, class_="funnel")
 
 
-def _said(summary: StoreSummary, examples: Examples, figures: Figures) -> list[str]:
-    """What the figures mean, in sentences."""
+def _sentences(summary: StoreSummary, examples: Examples, figures: Figures) -> list[str]:
+    """The meaning of the figures, in sentences."""
     total, rules, plan = summary.total(), examples.rules, examples.plan
     dropped, quarantined = sum(total.dropped.values()), sum(total.quarantined.values())
     read = f"{count_of(total.files, 'file')} of {byte_size(total.input_bytes)} {'was' if total.files == 1 else 'were'}"
     empty = dropped - total.described
-    said = [
+    sentences = [
         f"{read} read. Of {count_of(figures.steps[0].samples, 'record')}, {grouped(empty)} "
         f"{'was' if empty == 1 else 'were'} dropped as no content and {grouped(quarantined)} quarantined."
     ]
     if total.described:
         rows = count_of(total.described, "row of a table describes a sample", "rows of tables describe samples")
-        said.append(f"{rows}, and {'is' if total.described == 1 else 'are'} not counted here.")
+        sentences.append(f"{rows}, and {'is' if total.described == 1 else 'are'} not counted here.")
     if examples.undecided is not None:
-        said.append(f"What the rules keep is not known: {examples.undecided}")
+        sentences.append(f"What the rules keep is not known: {examples.undecided}")
     elif rules is None:
-        said.append("What the rules keep is not known: there are none, or what they read is not measured yet.")
+        sentences.append("What the rules keep is not known: there are none, or what they read is not measured yet.")
     else:
         left = f"{grouped(rules.kept.rows)} of {count_of(rules.rows.rows, 'sample')}"
-        said.append(f"The rules keep {left} ({share(rules.kept.rows, rules.rows.rows)}).")
+        sentences.append(f"The rules keep {left} ({share(rules.kept.rows, rules.rows.rows)}).")
         if rules.forgotten.rows:
             forgotten = count_of(rules.forgotten.rows, "sample was", "samples were")
-            said.append(f"{forgotten} forgotten on request, before any rule.")
+            sentences.append(f"{forgotten} forgotten on request, before any rule.")
     if plan is None:
-        said.append("No mixture of this recipe is drawn yet.")
+        sentences.append("No mixture of this recipe is drawn yet.")
     else:
         of = "" if plan.sample == "1" else f" ({plan.sample} of the plan)"
         again = f", {grouped(repeats)} of them repeats" if (repeats := _repeats(plan)) else ""
         outputs = ", ".join(f"{output.name} {grouped(output.given.samples)}" for output in plan.outputs)
-        said.append(f"The mixture{of} has {count_of(figures.steps[-1].samples, 'sample')}{again}: {outputs}.")
-    return said
+        sentences.append(f"The mixture{of} has {count_of(figures.steps[-1].samples, 'sample')}{again}: {outputs}.")
+    return sentences
+
+
+def unfinished(summary: StoreSummary, examples: Examples) -> Block | None:
+    """Only where the run failed or was interrupted."""
+    run = examples.unfinished
+    if run is None:
+        return None
+    stopped = f"The run stopped in {run.stage}: " if run.stage else "The run stopped at its start: "
+    done = f"Stages done before: {', '.join(run.done)}." if run.done else "No stage was done before."
+    if not summary.generation and run.unread is None:
+        tasks = f" {count_of(run.tasks, 'task')} of ingest done; they are not run again." if run.tasks else ""
+        done += f" {NOTHING}{tasks}"
+    elif summary.generation:
+        done += f" The counts below are of generation {summary.generation}, the last that is complete."
+    parts = [
+        element("p", plain(stopped), element("bdi", marked(run.why), dir="auto"), class_="verdict bad"),
+        element("p", plain(done)),
+        element("p", plain("The same command continues where this run stopped."), class_="note"),
+    ]
+    if run.unread is not None:
+        less = "Without rules and examples" if summary.generation else "Without counts"
+        why = plain("the store cannot be read.") if run.unread == run.why else crawled(run.unread)
+        parts.insert(1, element("p", plain(f"{less}: "), why, class_="note"))
+    return Block("unfinished", "This run did not finish", join(parts))

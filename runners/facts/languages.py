@@ -1,4 +1,4 @@
-"""Languages: what comes in and goes out of each, which rule drops how much of each, and which are measured."""
+"""Languages: each one's input and output, the rules that drop most of it, and which languages are measured."""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,17 +28,17 @@ WORST = 3  # rules named for a language
 
 
 def before_and_after(_: StoreSummary, examples: Examples) -> Block | None:
-    """Each language's samples and text before the rules, and what is kept and drawn of it."""
+    """Each language's samples and text before the rules, and how much is kept and drawn."""
     rules, plan = examples.rules, examples.plan
     if rules is None or not rules.groups:
         return None
     shown = _before_and_after(rules, plan).between(0, MOST)
     parts = drawn_in_parts(shown, SHOWN, f"{len(shown.rows) - SHOWN:,} more languages")
-    said = f"Sizes are of the {rules.bytes_of}."
+    remark = f"Sizes are of the {rules.bytes_of}."
     if plan is not None:
-        said += " Available is what the training outputs may take of the kept samples, each once; "
-        said += "drawn includes repeats and validation."
-    return Block("by-language", "Languages before and after", join([*parts, note(said)]))
+        remark += " Available is what the training outputs may take of the kept samples, each once; "
+        remark += "drawn includes repeats and validation."
+    return Block("by-language", "Languages before and after", join([*parts, note(remark)]))
 
 
 def _before_and_after(rules: RulesSummary, plan: MixturePlan | None) -> Table:
@@ -108,7 +108,7 @@ def rules_by_language(rules: RulesSummary) -> list[Html]:
     ]
     names = sorted(drops, key=lambda name: (-sum(drops[name].values()), name))
     rows: list[tuple[Value, ...]] = [(_short(name), *cells(drops[name])) for name in names]
-    footer = ("kept", *(share(*one) for one in cells(kept)))
+    footer = ("kept", *(share(*cell) for cell in cells(kept)))
     found = Table("Share of each language's samples that each rule drops", heads(*columns), rows, footer)
     more = len(rows) - SHOWN_RULES
     parts = drawn_in_parts(found, SHOWN_RULES, f"{more} more {'rule' if more == 1 else 'rules'} that drop less")

@@ -10,7 +10,6 @@ from typing import Protocol
 
 from winnow.runners.facts import (
     changes,
-    contact_sheets,
     content,
     coverage,
     duplicates,
@@ -20,7 +19,6 @@ from winnow.runners.facts import (
     rules,
     scores,
     thresholds,
-    unfinished,
 )
 from winnow.runners.facts.examples import Examples
 from winnow.runners.facts.figures import Remembered, figures_of, remembered
@@ -41,14 +39,14 @@ class Section(Protocol):
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 SECTIONS: tuple[Section, ...] = (
-    unfinished.unfinished,
+    headline.unfinished,
     headline.overview,
     changes.changes,
     mixture.mixture,
     mixture.exports,
     languages.before_and_after,
     rules.decisions,
-    contact_sheets.contact_sheets,
+    content.contact_sheets,
     content.funnel,
     content.quarantine,
     duplicates.duplicates,

@@ -64,7 +64,7 @@ def effects(title: str, some: Sequence[RuleEffect], whole: int) -> Table:
 
 
 def items(summary: RulesSummary) -> list[Table]:
-    """What becomes of the media of samples; none if there are no rules of `items`."""
+    """The fate of the samples' media; nothing without rules of `items`."""
     found = summary.items
     if found is None:
         return []
@@ -113,9 +113,9 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
     if found is None:
         return None
     parts = [element("p", plain(_kept(found)))]
-    for word, messages in (("Alarm", [one.message for one in found.alarms]), ("Loss", found.loss_lines)):
+    for word, messages in (("Alarm", [alarm.message for alarm in found.alarms]), ("Loss", found.loss_lines)):
         strong = element("strong", plain(f"{word}: "))
-        parts += [element("p", strong, crawled(one), class_="alarm") for one in messages]
+        parts += [element("p", strong, crawled(message), class_="alarm") for message in messages]
     parts += [element("p", crawled(line), class_="alarm") for line in found.warnings]
     parts += [note(line) for line in found.language_notes]
     firing = [rule for rule in found.rules if rule.dropped.rows]
@@ -134,8 +134,8 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
     for of_media in items(found):
         assert found.items is not None
         left, whole = found.items.kept.rows, found.items.all.rows
-        said = f"{grouped(left)} of {grouped(whole)} media ({share(left, whole)}) are kept by the rules of items."
-        parts += [element("p", plain(said)), drawn(of_media)]
+        sentence = f"{grouped(left)} of {grouped(whole)} media ({share(left, whole)}) are kept by the rules of items."
+        parts += [element("p", plain(sentence)), drawn(of_media)]
     parts += rules_by_language(found)
     parts.append(folded("Kept by source and language", _kept_shares(found)))
     return Block("rules", "Rules", join(parts))

@@ -113,71 +113,75 @@ def scores(_: StoreSummary, examples: Examples) -> Block | None:
     if not examples.scores:
         return Block("scores", "Scores", join(notes), "not shown") if notes else None
     parts = [drawn(table("Scores", SCORES, examples.scores)), note(_EXPLAINED), *notes]
-    for one in examples.scores:
-        parts += _score(one)
-    brief = ", ".join(f"{one.name} would drop {grouped(one.dropped)}" for one in examples.scores)
+    for score in examples.scores:
+        parts += _score(score)
+    brief = ", ".join(f"{score.name} would drop {grouped(score.dropped)}" for score in examples.scores)
     return Block("scores", "Scores", join(parts), brief)
 
 
-def _score(one: ScoreOverview) -> list[Html]:
-    statuses = [(status, count, Share(count, one.rows)) for status, count in one.statuses.items()]
+def _score(overview: ScoreOverview) -> list[Html]:
+    statuses = [(status, count, Share(count, overview.rows)) for status, count in overview.statuses.items()]
     columns = heads("status", ("samples", COUNT), ("share", SHARE))
-    parts = [element("h3", crawled(f"score.{one.name}")), drawn(Table("Samples by status", columns, statuses))]
-    fits = sorted(one.fits, key=lambda fit: (-fit.quality.rows, fit.name))
-    parts.append(drawn(_quality(one, fits[:SHOWN_FITS])))
+    parts = [element("h3", crawled(f"score.{overview.name}")), drawn(Table("Samples by status", columns, statuses))]
+    fits = sorted(overview.fits, key=lambda fit: (-fit.quality.rows, fit.name))
+    parts.append(drawn(_quality(overview, fits[:SHOWN_FITS])))
     if (more := len(fits) - SHOWN_FITS) > 0:
-        parts.append(note(f"And {count_of(more, 'more value')} of {one.by}."))
-    parts.append(drawn(_steps(one, fits[:SHOWN_FITS])))
-    parts += _distributions(one)
-    for title, samples in (("Highest scores", one.highest), ("Lowest scores", one.lowest)):
+        parts.append(note(f"And {count_of(more, 'more value')} of {overview.by}."))
+    parts.append(drawn(_steps(overview, fits[:SHOWN_FITS])))
+    parts += _distributions(overview)
+    for title, samples in (("Highest scores", overview.highest), ("Lowest scores", overview.lowest)):
         parts.append(folded(title, drawn(table(title, SAMPLES, samples))))
-    if one.overlaps:
-        parts.append(drawn(table(f"Overlap of drops with {one.name}", OVERLAPS, one.overlaps)))
-    if one.undecided:
+    if overview.overlaps:
+        parts.append(drawn(table(f"Overlap of drops with {overview.name}", OVERLAPS, overview.overlaps)))
+    if overview.undecided:
         parts.append(
             note("Rules cannot be decided on this generation, so they are not compared; run winnow plan to see why.")
         )
     return parts
 
 
-def _quality(one: ScoreOverview, fits: Sequence[FitOverview]) -> Table:
-    named: Column[FitOverview] = Column(one.by or "samples", NAME, lambda fit: fit.name or "all")
-    return table(f"Quality of the data by {one.name}", (named, *QUALITY), fits)
+def _quality(overview: ScoreOverview, fits: Sequence[FitOverview]) -> Table:
+    named: Column[FitOverview] = Column(overview.by or "samples", NAME, lambda fit: fit.name or "all")
+    return table(f"Quality of the data by {overview.name}", (named, *QUALITY), fits)
 
 
 def _remark(fit: FitOverview) -> str:
     if not fit.quality.rows:
         return "no votes"
     remarks = (WITHOUT_INTERVAL.get(fit.quality.method, ""), "" if fit.converged else NOT_CONVERGED)
-    return "; ".join(one for one in remarks if one)
+    return "; ".join(remark for remark in remarks if remark)
 
 
-def _steps(one: ScoreOverview, fits: Sequence[FitOverview]) -> Table:
+def _steps(overview: ScoreOverview, fits: Sequence[FitOverview]) -> Table:
     rows = [
         (fit.name or "all", str(number), *(column.of(step) for column in STEPS))
         for fit in fits
         for number, step in enumerate(fit.steps, start=1)
     ]
-    columns = heads(one.by or "samples", ("checkpoint", COUNT), *((column.title, column.unit) for column in STEPS))
+    columns = heads(overview.by or "samples", ("checkpoint", COUNT), *((column.title, column.unit) for column in STEPS))
     return Table("What the filter finds at each checkpoint", columns, rows)
 
 
-def _cluster(one: Cluster) -> str:
-    return f"{one.mean:.4g} ± {one.deviation:.3g} ({one.share:.0%})"
+def _cluster(cluster: Cluster) -> str:
+    return f"{cluster.mean:.4g} ± {cluster.deviation:.3g} ({cluster.share:.0%})"
 
 
-def _distributions(one: ScoreOverview) -> list[Html]:
-    alone = one.fits[0] if len(one.fits) == 1 else None
-    middle = median(one.score)
+def _distributions(overview: ScoreOverview) -> list[Html]:
+    alone = overview.fits[0] if len(overview.fits) == 1 else None
+    middle = median(overview.score)
     figures = [
-        _histogram(f"Mean score of {one.name}", one.score, [Mark(middle, "median")] if middle is not None else [])
+        _histogram(
+            f"Mean score of {overview.name}", overview.score, [Mark(middle, "median")] if middle is not None else []
+        )
     ]
-    for number, found in enumerate(one.checkpoints, start=1):
+    for number, found in enumerate(overview.checkpoints, start=1):
         cut = alone.steps[number - 1].lowest_kept if alone is not None else None
         marks = [Mark(cut, "lowest passed")] if cut is not None else []
-        figures.append(_histogram(f"{one.name} at checkpoint {number}", found, marks))
-    figures.append(_histogram(f"Keep probability by {one.name}", one.keep, [Mark(KEEP_AT, f"passed from {KEEP_AT:g}")]))
-    every = (one.score, *one.checkpoints, one.keep)
+        figures.append(_histogram(f"{overview.name} at checkpoint {number}", found, marks))
+    figures.append(
+        _histogram(f"Keep probability by {overview.name}", overview.keep, [Mark(KEEP_AT, f"passed from {KEEP_AT:g}")])
+    )
+    every = (overview.score, *overview.checkpoints, overview.keep)
     summaries = [found.summary for found in every]
     rows: list[tuple[Value, ...]] = [
         ("scored", *(grouped(of.scored) for of in summaries)),
@@ -188,7 +192,7 @@ def _distributions(one: ScoreOverview) -> list[Html]:
         ("deviation", *(of.deviation for of in summaries)),
     ]
     columns = heads(("number", WORDS), *((found.name, DIGITS) for found in every))
-    exact = Table(f"Distributions of {one.name}", columns, rows)
+    exact = Table(f"Distributions of {overview.name}", columns, rows)
     return [element("div", *figures, class_="multiples"), folded("Exact numbers", drawn(exact))]
 
 

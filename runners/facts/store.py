@@ -1,4 +1,4 @@
-"""What a store holds: what became of its records, its stages and layers, languages, and statistics of measures."""
+"""A store's content: the fate of its records, its stages and layers, languages, and statistics of measures."""
 
 from rich.console import Console
 
@@ -43,7 +43,7 @@ LAYERS: tuple[Column[LayerSummary], ...] = (
 
 
 def sources(summary: StoreSummary) -> Table:
-    """What became of the records of each source."""
+    """The fate of the records of each source."""
     return table("Sources", SOURCES, summary.sources, summary.total() if len(summary.sources) > 1 else None)
 
 

@@ -78,7 +78,7 @@ def _drawn(summary: StoreSummary, column: str, found: list[NearThreshold]) -> Ht
     if measure is None:
         return None
     fixed = ((one.cut.value, f"{one.cut.operator} {one.cut.limit}") for one in found)
-    marks = [Mark(value, said) for value, said in fixed if value is not None]
+    marks = [Mark(value, label) for value, label in fixed if value is not None]
     rules = ", ".join(f"{one.reason} ({one.cut.operator} {one.cut.limit})" for one in found)
     caption = element("figcaption", element("strong", breakable(column)), element("span", breakable(rules)))
     return element("figure", caption, small_histogram(column, measure, marks))

@@ -1,1 +1,1 @@
-"""A first look at files without a recipe: what they are, what is in them, and a recipe that reads them."""
+"""A first look at files without a recipe: their kinds, their content, and a recipe that reads them."""

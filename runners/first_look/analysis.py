@@ -1,5 +1,6 @@
 """Measures some rows of each source, and says by language what the proposed recipe would drop of them."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,11 +27,10 @@ from winnow.pipelines.media.pictures import Pictures, PictureSource
 from winnow.pipelines.media.references import media_sources
 from winnow.pipelines.reading.chosen_text import text_of
 from winnow.pipelines.reading.columns import MEDIA, leaf_of, leaves
-from winnow.pipelines.rules.deciding import languages_of
+from winnow.pipelines.rules.deciding import UNKNOWN, languages_of
 from winnow.pipelines.rules.decisions import DecisionCounts, bits_of, count_block
 from winnow.pipelines.rules.evaluation import Evaluator
 from winnow.pipelines.rules.losses import RuleLoss, find_losses
-from winnow.runners.first_look.han_texts import codes_by_characters
 from winnow.runners.first_look.proposal import Proposal, ProposedSource
 from winnow.runners.first_look.recipe_text import measuring_recipe_text
 from winnow.runners.first_look.sample_rows import SampledRows, sample_rows
@@ -43,6 +43,13 @@ MISSING: Final = {package.reason: package for package in PACKAGES.values()}
 
 MOST_ROWS = 2_000
 """Rows that are measured, of all sources together."""
+
+CHINESE: Final = "cmn_Hani"
+JAPANESE: Final = "jpn_Jpan"
+ENOUGH: Final = 12
+"""Han characters in a row of which no Japanese text has none of kana: with fewer and no other sign, nothing is said."""
+_KANA: Final = re.compile("[\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\uff66-\uff9f]")
+_HAN: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,3 +239,32 @@ def _median(columns: Mapping[str, pa.Array]) -> float | None:
 def _pictures(columns: Mapping[str, pa.Array]) -> int:
     mimes = pc.struct_field(columns[MEDIA.name].flatten(), "mime")
     return int(pc.sum(pc.starts_with(mimes, "image/")).as_py() or 0)
+
+
+def code_by_characters(code: str, text: str) -> str:
+    """The language of a text that a model calls Chinese or Japanese; any other is left as it is."""
+    if code not in (CHINESE, JAPANESE):
+        return code
+    if _KANA.search(text):
+        return JAPANESE
+    han = "".join(_HAN.findall(text))
+    if not han:
+        return code
+    chinese = not _encodes(han, "cp932")  # the character set of Japan
+    japanese = not _encodes(han, "gb2312") and not _encodes(han, "big5")
+    if chinese != japanese:
+        return CHINESE if chinese else JAPANESE
+    return CHINESE if code == CHINESE or len(han) >= ENOUGH else UNKNOWN
+
+
+def codes_by_characters(codes: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """`code_by_characters` of each row."""
+    return [code_by_characters(code, text) for code, text in zip(codes, texts, strict=True)]
+
+
+def _encodes(text: str, charset: str) -> bool:
+    try:
+        text.encode(charset)
+    except UnicodeEncodeError:
+        return False
+    return True

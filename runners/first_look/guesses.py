@@ -122,10 +122,7 @@ def _captions_alone(columns: ColumnMapping | None, names: Sequence[str]) -> bool
 
 
 def _named_media(
-    rows: Sequence[Mapping[str, Json]],
-    columns: ColumnMapping | None,
-    info: ObjectInfo,
-    exists: Callable[[str], bool],
+    rows: Sequence[Mapping[str, Json]], columns: ColumnMapping | None, info: ObjectInfo, exists: Callable[[str], bool]
 ) -> Iterator[str]:
     if columns is not None and columns.media is not None:
         for row in rows[:_TRIED]:

@@ -41,8 +41,7 @@ class OpenedStore(Store):
     def table(self, columns: Sequence[str]) -> Rows:
         """Columns of samples and layers side by side, such as `["samples.url", "text.language.code"]`.
 
-        Raises:
-            StoreError: A column does not exist; the message names the nearest.
+        StoreError, which names the nearest column, if one does not exist.
         """
         if isinstance(columns, str) or not columns or not all(isinstance(name, str) for name in columns):
             raise StoreError(f'{self.root}: name columns in a list, such as table(["id", "url"])')
@@ -61,8 +60,7 @@ class OpenedStore(Store):
     def sql(self, query: str) -> Rows:
         """The result of one SELECT over `samples`, layers such as `text.language`, and the other `tables`.
 
-        Raises:
-            QueryError: It is not one SELECT, or it names what does not exist.
+        QueryError if it is not one SELECT, or names what does not exist.
         """
         return sql(self.tables, query)
 
@@ -94,14 +92,9 @@ def _listed(schema: pa.Schema) -> str:
 
 
 def open_store(address: str | PathLike[str], recipe: str | Path | Recipe | None = None) -> OpenedStore:
-    """Opens a store: a folder, `s3://BUCKET/PREFIX` or `gs://BUCKET/PREFIX`.
+    """Opens a store: a folder, `s3://BUCKET/PREFIX` or `gs://BUCKET/PREFIX`; StoreError if there is none.
 
-    Args:
-        address: Where the store is.
-        recipe: Reads it as this recipe does; None for the recipe that published its latest generation.
-
-    Raises:
-        StoreError: There is no store.
+    `recipe`: reads it as this recipe does; None for the recipe that published its latest generation.
     """
     store = open_store_at(address if isinstance(address, str) else Path(address))
     loaded = recipe if recipe is None or isinstance(recipe, Recipe) else load_recipe(recipe)

@@ -15,12 +15,7 @@ SHOWN_CHARACTERS: Final = 200
 
 
 class Rows:
-    """Rows that are read when they are asked for, each time anew.
-
-    Args:
-        schema: Their columns.
-        read: Reads them.
-    """
+    """Rows with these columns, which `read` reads anew each time they are requested."""
 
     def __init__(self, schema: pa.Schema, read: Callable[[], Iterator[pa.RecordBatch]]) -> None:
         self.schema = schema

@@ -43,10 +43,9 @@ class QueryError(WinnowError):
 
 
 def sql(tables: StoreTables, query: str) -> Rows:
-    """The result of a query; it is run when rows are asked for.
+    """The result of a query, which runs when its rows are requested.
 
-    Raises:
-        QueryError: It is not one SELECT, or names tables or columns that do not exist.
+    QueryError if it is not one SELECT, or names tables or columns that do not exist.
     """
     plan = _planned(tables, query)
     with _engine() as engine:
@@ -114,8 +113,8 @@ def _planned(tables: StoreTables, query: str) -> _Plan:
     known = {table.casefold(): table for table in tables.schemas}
     schemas: dict[str, pa.Schema] = {}
     repeated = set()
-    for said, count in read.items():
-        if (table := known.get(said)) is None:
+    for name, count in read.items():
+        if (table := known.get(name)) is None:
             continue  # part of the query, or unknown
         fields = [field for field in tables.schemas[table] if every or lists or field.name.casefold() in names]
         schemas[table] = pa.schema(fields or [tables.schemas[table][0]])

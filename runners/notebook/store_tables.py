@@ -22,8 +22,8 @@ from winnow.pipelines.rules.deciding import choose_representatives, decide, drop
 from winnow.pipelines.rules.pinning import PinnedShards, ShardObjects
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.blocks import hidden_in
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
+from winnow.pipelines.store.hiding.redaction import hidden_in
 from winnow.pipelines.store.integrity.damage import MissingError
 from winnow.pipelines.store.tables import read_batches, read_schema
 from winnow.schemas.errors import RecipeError, StoreError
@@ -103,11 +103,7 @@ class StoreTables:
                 yield pa.RecordBatch.from_pydict({name: _plain(found[name]) for name in columns})
 
     def read_columns(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """These columns, by dotted names, side by side.
-
-        Raises:
-            StoreError: The store has no such column; the message names the nearest one.
-        """
+        """These columns, by dotted names, side by side; StoreError, with the nearest name, if the store lacks one."""
         wanted = [self.column(name) for name in names]
         with self._not_deleted():
             for block in self._blocks(wanted or [_ID]):
@@ -115,7 +111,7 @@ class StoreTables:
 
     @contextmanager
     def _not_deleted(self) -> Iterator[None]:
-        """A file that `winnow gc` deleted with its generation is no damage."""
+        """Explains a missing file that `winnow gc` deleted with its generation: that is no damage."""
         try:
             yield
         except MissingError:

@@ -37,7 +37,7 @@ def breakable(text: str) -> Html:
 
 
 def unbroken(content: Html) -> Html:
-    """The same, with each number on the line of what it counts, and each percent sign on that of its number."""
+    """The same, with each number kept on the line of its noun, and each percent sign on that of its number."""
     return Html(re.sub(r" (?=[\d%])", "\N{NO-BREAK SPACE}", content))
 
 
@@ -69,7 +69,7 @@ def join(parts: Iterable[Html]) -> Html:
 
 
 def folded(title: str, *children: Html) -> Html:
-    """What is shown when its title is clicked."""
+    """Content that is shown when its title is clicked."""
     return element("details", element("summary", plain(title)), *children)
 
 

@@ -7,12 +7,12 @@ from winnow.pipelines.dedupe.stage import load_stable_hiding
 from winnow.pipelines.running.exchange import clear_scratch
 from winnow.pipelines.running.linear_jobs import Job
 from winnow.pipelines.score.deciding.batch_votes import BatchVotes
-from winnow.pipelines.score.deciding.decided import make_decision, put_owed, record_of
+from winnow.pipelines.score.deciding.decided import make_decision, put_pending_groups, record_of
 from winnow.pipelines.score.deciding.decision import Decision, Sizes
 from winnow.pipelines.score.deciding.jobs import batch_job, fit_job, place_job, top_job, vote_job, write_job
 from winnow.pipelines.score.deciding.measuring import FittedGroup, read_fits
 from winnow.pipelines.score.deciding.placing import Order, Placing
-from winnow.pipelines.score.deciding.records import DecidedGroup, DecisionRecord, find_decision, put_decision
+from winnow.pipelines.score.deciding.records import DecidedGroup, DecisionRecord, find_decision
 from winnow.pipelines.score.deciding.top_cuts import TopSearch
 from winnow.pipelines.score.deciding.voting import Voting
 from winnow.pipelines.score.deciding.writing import Writing
@@ -20,6 +20,7 @@ from winnow.pipelines.score.keys import score_key
 from winnow.pipelines.score.stage import load_score
 from winnow.pipelines.score.weights import forgotten_in
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.integrity.sealed import put_record
 from winnow.pipelines.store.leases.lease import require_lease
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.facts.scores import NOT_CONVERGED, NOTES, WITHOUT_INTERVAL
@@ -57,8 +58,8 @@ def decide(run: StageRun, state: StoreState, bound: BoundScore, sizes: Sizes = D
     voting.prepare(fitted)
     jobs.run(vote_job(voting))
     record = record_of(decision, voting.decided(), voting.keeps())
-    put_decision(store.objects, layer, key.covered, record)
-    if owed := put_owed(decision, state, key):
+    put_record(store.objects, layout.decision(layer, key.covered), record)
+    if owed := put_pending_groups(decision, state, key):
         jobs.run(write_job(Writing(decision, placing, batches, key), owed))
     if not load_score(store, state, bound, forgotten):
         raise StageError(f"{layer}: shards ended without a commit; run again")
@@ -82,7 +83,7 @@ class _Jobs:
     def run(self, job: Job) -> None:
         """Run one job."""
         if self._decision.small:
-            job.run_here()
+            job.run_in_process()
             return
         layer, objects = self._decision.bound.entry.layer, self._run.store.objects
         with JobProgress(objects, self._decision.scratch, layer, job.parts).shown(self._run.console):

@@ -19,7 +19,7 @@ from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import every_hidden_row
 from winnow.pipelines.store.hiding.scans import load_tombstones, put_tombstone, store_scans
-from winnow.pipelines.store.leases.command_lease import writing
+from winnow.pipelines.store.leases.command_lease import writing_lease
 from winnow.runners.tables.escaping import visible
 from winnow.runners.tables.quantities import grouped
 from winnow.schemas.counts import count_of
@@ -54,7 +54,7 @@ def run_forget(options: argparse.Namespace, store: Store, jobs: Jobs, console: C
             store_scans(store.objects, [(frozenset([name]), scan) for scan in effect.scans])
             if (latest := store.latest_record()) is not None:
                 scan_store(store, latest, jobs)
-    unmet = [one for one in selections if not one.hashes & effect.met]
+    unmet = [selection for selection in selections if not selection.hashes & effect.met]
     if effect.generations:
         copies = affected(store.objects, NO_IDS if effect.ids is None else effect.ids)
     else:
@@ -73,7 +73,7 @@ def run_forget(options: argparse.Namespace, store: Store, jobs: Jobs, console: C
 
 def run_purge(store: Store, keep: int, jobs: Jobs, console: Console, *, dry_run: bool) -> Purged:
     """`winnow gc --purge`."""
-    with writing(store.objects):
+    with writing_lease(store.objects):
         done = purge(store, keep, dry_run=dry_run, jobs=jobs)
     logs = left_by_failed_runs()
     if not dry_run:

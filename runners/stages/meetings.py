@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from winnow.pipelines.annotate.meeting import Meeting, covered_shards, put_meeting, read_bytes
+from winnow.pipelines.annotate.cross_rows import CrossRowJob, covered_shards, put_cross_row_job, read_bytes
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.running.exchange import clear_scratch
 from winnow.pipelines.store import layout
@@ -14,21 +14,18 @@ from winnow.runners.stages.running.stage_run import StageRun
 
 
 @contextmanager
-def met(run: StageRun, state: StoreState, operators: Sequence[BoundOperator]) -> Iterator[Mapping[str, Meeting]]:
-    """Bring rows of the whole store together for some operators; what they found is removed at the end.
+def met(run: StageRun, state: StoreState, operators: Sequence[BoundOperator]) -> Iterator[Mapping[str, CrossRowJob]]:
+    """Bring rows of the whole store together for operators that compare rows; the result is removed at the end.
 
-    Args:
-        run: The stage.
-        state: The shards, or a slice of them.
-        operators: The operators; each must look across rows.
+    `state`: the shards, or a slice of them.
     """
     objects, whole = run.store.objects, state.whole or state
     folder = f"{layout.SCRATCH}annotate-{secrets.token_hex(4)}"
-    meetings: dict[str, Meeting] = {}
+    meetings: dict[str, CrossRowJob] = {}
     try:
         for number, bound in enumerate(operators):
             shards = covered_shards(bound, whole)
-            meetings[bound.layer] = put_meeting(bound, objects, f"{folder}/{number}", shards, whole)
+            meetings[bound.layer] = put_cross_row_job(bound, objects, f"{folder}/{number}", shards, whole)
             EngineJobs(run, bound.layer).run(meetings[bound.layer].job, read_bytes(bound, whole))
         yield meetings
     finally:

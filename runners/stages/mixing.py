@@ -32,7 +32,7 @@ from winnow.pipelines.query.recipe_rules import pinned_rules, require_accepted
 from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.row_layers import load_layers
 from winnow.pipelines.store.generations import Store, open_store
-from winnow.pipelines.store.leases.command_lease import one_command, writing
+from winnow.pipelines.store.leases.command_lease import one_command, writing_lease
 from winnow.pipelines.store.leases.lease import require_lease
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
@@ -107,7 +107,7 @@ def _mix(recipe: BoundRecipe, engine: Engine, console: Console, sample: Fraction
     existing = find_plan(store, request)
     if existing is not None:
         return Mixed(store, generation, existing, False)
-    with temporary_folder("mix") as folder, writing(store.objects):
+    with temporary_folder("mix") as folder, writing_lease(store.objects):
         planned = _plan(
             recipe, store, generation, laws, sample, Path(folder), command_jobs(store, "mix", engine, console)
         )
@@ -170,7 +170,7 @@ def measure_tokens(recipe: BoundRecipe, engine: Engine, console: Console) -> Out
     store = open_store(open_location(recipe.store_address))
     run = StageRun(console, engine, store)
     run.warm()
-    with writing(store.objects):
+    with writing_lease(store.objects):
         finish_purge(store)
         state = current_state(recipe, store)
         load_layers(state, operators)

@@ -30,8 +30,8 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_tasks
 from winnow.pipelines.store.generations import NoStoreError, Store
 from winnow.pipelines.store.hash_set import HashSet
-from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.location import open_location, open_store_at
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.runners.estimating.amounts import StageEstimate, StoreBefore, estimate
 from winnow.runners.estimating.budgets import budget_notes, refuse_impossible_budgets, refuse_unkept_budgets
 from winnow.runners.estimating.lacking_media import lacking_media
@@ -165,7 +165,7 @@ def _plan(recipe: BoundRecipe) -> RecipePlan:
         store = Store(open_location(recipe.store_address), store_record(recipe.config))
         state = "does not exist yet"
     objects, context = store.objects, recipe.ingest(store)
-    held = Held(objects, record)
+    held = StoreIndex(objects, record)
     sources = []
     for plan in plan_sources(context, {source.name: source.files for source in recipe.config.sources}):
         done = HashSet(itertools.chain(held.tasks(plan.key).names, committed_tasks(objects, plan.key)))

@@ -38,16 +38,10 @@ def run_recipe(
 ) -> RecipeRun:
     """Run all stages of a recipe. Errors in the recipe are reported before the first stage.
 
-    If a stage fails, or the run is interrupted, the report of what is there is written before the error goes on: what
-    the stages before it did is published.
-
-    Args:
-        recipe: The recipe.
-        engine: Where pipelines run.
-        console: Where progress is shown.
-        replace: Ingest changed source files again, replacing their old records, and replace exports of other plans.
-        all_notes: Print the notes on the scaling law in full.
-        sample: The share of the mixture that is drawn and exported.
+    If a stage fails, or the run is interrupted, a report is written of what the earlier stages published, before the
+    error is raised. `replace`: ingest changed source files again in place of their old records, and replace exports of
+    other plans. `all_notes`: print the notes on the scaling law in full. `sample`: the share of the mixture that is
+    drawn and exported.
     """
     _check(recipe, engine)
     said = require_replaceable(recipe, replace=replace, sample=sample)

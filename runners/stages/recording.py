@@ -27,11 +27,7 @@ def record_ingest(
 ) -> None:
     """Record an ingest: the input files of its tasks, and all objects written.
 
-    Args:
-        run: The stage.
-        ran: The completed tasks and their time.
-        commits: The tasks of each source.
-        texts: The objects of each extractor's layer.
+    `commits`: the tasks of each source; `texts`: the objects of each extractor's layer.
     """
     if not ran.names:
         return
@@ -56,8 +52,7 @@ def record_pass(
     for bound in one_pass.operators:
         before = parts.get(bound.operator.name, PartAmounts(0, 0))  # an operator can occur twice
         parts[bound.operator.name] = PartAmounts(
-            before.read + pending.bytes(bound.layer),
-            before.written + _written(pending, bound.layer, state),
+            before.read + pending.bytes(bound.layer), before.written + _written(pending, bound.layer, state)
         )
     _put(run, f"annotate.{one_pass.resource}", ran, read, {name: part for name, part in parts.items() if part.read})
 
@@ -74,15 +69,8 @@ def record_rows(
 ) -> None:
     """Record the computation of one layer, such as a score's trace: the objects read, and the layer.
 
-    Args:
-        run: The stage.
-        state: The shards and layers after the stage.
-        stage: Its name.
-        layer: The layer.
-        part: The name of its rate.
-        pending: The shards for which the layer was computed.
-        ran: The completed tasks and their time.
-        passes: How many passes over the rows were made.
+    `state`: after the stage; `part`: the name of its rate; `pending`: the shards that were computed; `passes`: how many
+    passes over the rows were made.
     """
     if not pending:
         return
@@ -104,12 +92,8 @@ def record_export(
 def record_search(run: "StageRun", state: StoreState, search: Search, shuffled: int, ran: "CompletedTasks") -> None:
     """Record a search for duplicates: the signatures read, and the layers written.
 
-    Args:
-        run: The stage.
-        state: The shards and layers, including the results.
-        search: The search.
-        shuffled: The bytes exchanged between tasks.
-        ran: The completed tasks and the time from the start of the comparison to the last layer.
+    `state`: including the results; `shuffled`: the bytes exchanged; `ran`: the tasks, and the time from the first
+    comparison to the last layer.
     """
     parts = {}
     for asked in search.kinds.values():

@@ -133,10 +133,7 @@ def write_kept_files(recipe: BoundRecipe | None, store: Store, output: Path, con
     if unread:
         why = "give the recipe instead of the store" if recipe is None else "their archives no longer exist"
         console.print(
-            f"left out: {unread:_} that the store only refers to; {why}",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
+            f"left out: {unread:_} that the store only refers to; {why}", markup=False, highlight=False, soft_wrap=True
         )
     return 0 if any(counts.values()) else 3
 

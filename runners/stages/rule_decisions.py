@@ -13,9 +13,9 @@ from winnow.pipelines.query.recipe_rules import pinned_if_measured, pinned_rules
 from winnow.pipelines.rules.coverage import SafetyCoverage, coverage_of, detectors_of
 from winnow.pipelines.rules.deciding import DROPPED_SAMPLES
 from winnow.pipelines.rules.decision_tasks import decision_tasks
-from winnow.pipelines.rules.kept_decisions import Asked, KeptDecisions, find_decisions, keep_decisions
+from winnow.pipelines.rules.kept_decisions import DecisionRequest, KeptDecisions, find_decisions, keep_decisions
 from winnow.pipelines.rules.listed_samples import ListedSample
-from winnow.pipelines.rules.near_thresholds import Among, NearThreshold, counted_thresholds, near_thresholds
+from winnow.pipelines.rules.near_thresholds import NearThreshold, SampleFilter, counted_thresholds, near_thresholds
 from winnow.pipelines.rules.pinning import PinnedProgram, pin_no_rules
 from winnow.pipelines.rules.representatives.replaced import Duplicates
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
@@ -44,7 +44,7 @@ class DuplicateDrops:
 class RuleDecisions:
     """What rules decide on a generation."""
 
-    asked: Asked
+    asked: DecisionRequest
     kept: KeptDecisions
     rules: bool = True  # False if only scores are compared, as there are no rules or they cannot run
 
@@ -62,11 +62,7 @@ class RuleDecisions:
 
     @property
     def summary(self) -> RulesSummary:
-        """What each rule drops.
-
-        Raises:
-            UndecidedError: A rule cannot be decided for a row.
-        """
+        """What each rule drops; UndecidedError if a rule cannot be decided for a row."""
         if self.kept.undecided is not None:
             raise self.kept.undecided.error(self.asked.pinned.program)
         large = Duplicates(large=self.kept.large, large_count=self.kept.large_count, addresses=self.kept.addresses)
@@ -104,12 +100,8 @@ def rule_decisions(
 ) -> RuleDecisions:
     """What a recipe's rules decide: as kept in the store, else decided and kept.
 
-    Args:
-        recipe: The recipe.
-        generation: The generation that the rules are pinned to.
-        pinned: The recipe's rules.
-        engine: Where the rows of a large store are decided.
-        console: Where progress is printed; the error output if there is none.
+    `pinned`: the recipe's rules, pinned to the generation; `engine`: where the rows of a large store are decided;
+    `console`: the error output if not given.
     """
     asked = _asked(recipe, generation, pinned)
     kept = find_decisions(asked)
@@ -122,7 +114,7 @@ def rule_decisions(
 
 
 def thresholds_among(
-    decided: RuleDecisions, text: tuple[str, ...], among: Among, reason: str = ""
+    decided: RuleDecisions, text: tuple[str, ...], among: SampleFilter, reason: str = ""
 ) -> list[NearThreshold]:
     """The thresholds of the rules, with the samples nearest to them among some; the result is not kept."""
     require_among(decided, among)
@@ -133,12 +125,9 @@ def thresholds_among(
     return near_thresholds(asked.pinned, asked.generation, text, sides, reason)
 
 
-def require_among(decided: RuleDecisions, among: Among) -> None:
-    """Check that the store has what a choice of samples names.
-
-    Raises:
-        WinnowError: It has no such source or language, or the rules no such reason.
-    """
+def require_among(decided: RuleDecisions, among: SampleFilter) -> None:
+    """Check that the store has the source or language, and the rules the reason, that a choice of samples names;
+    else WinnowError."""
     outcomes, pinned = decided.kept.outcomes, decided.asked.pinned
     sources = {shard.source for shard in pinned.shards}
     languages = set(outcomes.language) if outcomes.rows else {among.language}
@@ -152,7 +141,7 @@ def require_among(decided: RuleDecisions, among: Among) -> None:
 
 
 def listed_samples(
-    decided: RuleDecisions, among: Among, most: int, console: Console | None = None
+    decided: RuleDecisions, among: SampleFilter, most: int, console: Console | None = None
 ) -> tuple[ListedSample, ...]:
     """Some samples of a reason, a language and a source."""
     jobs = command_jobs(decided.asked.pinned.store, "rules", None, console)
@@ -163,10 +152,9 @@ def listed_samples(
 def write_dropped(
     decided: RuleDecisions, file: Path, engine: "Engine | None" = None, console: Console | None = None
 ) -> None:
-    """Write one row per dropped sample to a Parquet file, atomically. Tasks decide the rows of a large store.
+    """Write one row per dropped sample to a Parquet file, atomically; tasks decide the rows of a large store.
 
-    Raises:
-        UndecidedError: A rule cannot be decided for a row.
+    UndecidedError if a rule cannot be decided for a row.
     """
     require_writable("--decisions", file)
     _ = decided.summary  # raises if a rule cannot be decided
@@ -196,14 +184,13 @@ def decisions_if_any(
 
 
 def representatives(pinned: PinnedProgram, generation: Generation) -> Duplicates:
-    """Choose the representatives of duplicates. Tasks read the rows of a large store.
+    """Choose the representatives of duplicates; tasks read the rows of a large store.
 
-    Raises:
-        UndecidedError: A rule of `eligible` cannot be decided for a row.
+    UndecidedError if a rule of `eligible` cannot be decided for a row.
     """
     jobs = command_jobs(pinned.store, "rules")
     with jobs.folder("rules") as steps:
-        chosen, why = decision_tasks(Asked(pinned, generation, None, ()), steps).choose(jobs)
+        chosen, why = decision_tasks(DecisionRequest(pinned, generation, None, ()), steps).choose(jobs)
     if why is not None:
         raise why.error(pinned.program)
     return chosen
@@ -223,7 +210,7 @@ def duplicate_drops(
     except RecipeError as error:
         first, *others = str(error).splitlines()
         return DuplicateDrops(None, f"{first} (and {len(others)} more; see winnow plan)" if others else first)
-    reasons = {one.rule.drop: one.rule.reason for one in pinned.program.rules if one.phase == "dedupe"}
+    reasons = {rule.rule.drop: rule.rule.reason for rule in pinned.program.rules if rule.phase == "dedupe"}
     found: dict[str, str] = {}
     stays: dict[str, str] = {}
     for place in places:
@@ -235,8 +222,8 @@ def duplicate_drops(
     return DuplicateDrops(found, stays=stays)
 
 
-def _asked(recipe: BoundRecipe, generation: Generation, pinned: PinnedProgram) -> Asked:
+def _asked(recipe: BoundRecipe, generation: Generation, pinned: PinnedProgram) -> DecisionRequest:
     detectors = detectors_of(recipe.operators) if recipe.config.annotate else ()
-    there = tuple(one for one in detectors if one.column.layer in generation.layers)
+    there = tuple(detector for detector in detectors if detector.column.layer in generation.layers)
     scores = tuple(entry.layer for entry in recipe.config.score if entry.layer in generation.layers)
-    return Asked(pinned, generation, there if detectors else None, scores)
+    return DecisionRequest(pinned, generation, there if detectors else None, scores)

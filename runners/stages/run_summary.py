@@ -26,7 +26,8 @@ from winnow.schemas.errors import WinnowError, is_interrupted_query
 def print_unfinished_run(
     recipe: BoundRecipe, engine: Engine, console: Console, reached: Reached, error: BaseException
 ) -> None:
-    """Write the report of what is there when a stage has failed, and print what rules do: most likely it says why."""
+    """Write the report of what exists after a stage has failed, and print the effect of the rules, which often
+    explains it."""
     run = UnfinishedRun(reached.now, _why(error), tuple(reached.done))
     print_line(console, f"stopped in {reached.now}" if reached.now else "stopped before the first stage")
     if isinstance(error, KeyboardInterrupt):

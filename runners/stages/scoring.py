@@ -13,10 +13,10 @@ from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.media.score_inputs import Inputs
 from winnow.pipelines.media.thumbnails import picture_source
 from winnow.pipelines.reading.columns import MEDIA
-from winnow.pipelines.running.row_layers import load_layers
+from winnow.pipelines.running.row_layers import load_layers, pending_shards
 from winnow.pipelines.score.keys import TraceLayer
 from winnow.pipelines.score.planted_errors import plant_errors
-from winnow.pipelines.score.stage import load_trace, missing_layers, pending_traces, trace_layer
+from winnow.pipelines.score.stage import load_trace, missing_layers, trace_layer
 from winnow.pipelines.score.trace import TraceContext, TraceRows, WeightTracer, weight_tracer
 from winnow.pipelines.score.weights import (
     WeightsContext,
@@ -28,7 +28,7 @@ from winnow.pipelines.score.weights import (
     record_use,
 )
 from winnow.pipelines.store.generations import Store, open_store
-from winnow.pipelines.store.leases.command_lease import sharing, writing
+from winnow.pipelines.store.leases.command_lease import slice_lease, writing_lease
 from winnow.pipelines.store.leases.lease import Share
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
@@ -67,9 +67,7 @@ def require_scores(recipe: BoundRecipe) -> tuple[BoundScore, ...]:
 def prepare(recipe: BoundRecipe) -> Prepared:
     """Check the scores of a recipe before anything is trained or read.
 
-    Raises:
-        RecipeError: A score, its task or a file of it cannot be used.
-        ScoreError: There is no score.
+    RecipeError if a score, its task or a file is unusable; ScoreError if there is no score.
     """
     _ = recipe.rules
     scores = require_scores(recipe)
@@ -78,15 +76,12 @@ def prepare(recipe: BoundRecipe) -> Prepared:
 
 
 def score(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
-    """Score the rows of the latest generation, and publish the result.
-
-    Raises:
-        StoreError: A layer that a score needs is not measured yet.
-    """
+    """Score the rows of the latest generation, and publish the result; StoreError if a layer that a score needs is
+    missing."""
     prepared = prepare(recipe)
     run = StageRun(console, engine, prepared.store)
     run.warm()
-    with writing(prepared.store.objects):
+    with writing_lease(prepared.store.objects):
         state = _ready_state(prepared)
         for bound in prepared.scores:
             _trace(run, recipe, state, bound)
@@ -95,10 +90,9 @@ def score(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
 
 
 def score_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Console) -> SliceDone:
-    """Score a slice of the latest generation's shards. Rows are kept or dropped only when all slices are done.
+    """Score a slice of the latest generation's shards; rows are kept or dropped only when all slices are done.
 
-    Raises:
-        StoreError: A layer that a score needs is not measured yet, or another slice is preparing its weights.
+    StoreError if a layer that a score needs is missing, or another slice is preparing its weights.
     """
     prepared = prepare(recipe)
     with part.share(prepared.store, "score"):
@@ -115,14 +109,13 @@ def score_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Conso
 def train_reference(recipe: BoundRecipe, name: str | None, console: Console) -> tuple[BoundScore, StoredWeights, Store]:
     """Train the reference of one score if it does not exist yet; nothing is scored.
 
-    Raises:
-        ScoreError: There is no score of this name, or there are several and none is named.
+    ScoreError if there is no score of this name, or there are several and none is named.
     """
     prepared = prepare(recipe)
     bound = _named(prepared.scores, name)
     if bound.kind.measures:
         raise ScoreError(f"score.{bound.entry.name}: {bound.kind.name} measures without weights; nothing is trained")
-    with writing(prepared.store.objects):
+    with writing_lease(prepared.store.objects):
         state = _ready_state(prepared)
         layer = _ready_layer(prepared.store, recipe, state, bound)
         context = _weights_context(prepared.store, recipe, state, bound, console)
@@ -186,7 +179,7 @@ def _trace(
     """Update the trace of a score for the rows of the state, or for the shards in `mine`."""
     layer = _ready_layer(run.store, recipe, state, bound)
     shards = state if mine is None else mine
-    pending = pending_traces(shards, layer)
+    pending = pending_shards(shards, [layer])
     expected = shards.keys[layer.layer]
     ran = CompletedTasks()
     if pending:
@@ -265,4 +258,4 @@ def _weights_lock(run: StageRun, bound: BoundScore, keys: WeightKeys) -> Abstrac
     unfinished = any(find_weights(run.store, name, key, count) is None for key, count in counts.items())
     if not run.part or not unfinished:
         return nullcontext()
-    return sharing(lambda: Share(run.store.objects, f"weights.{name}"))
+    return slice_lease(lambda: Share(run.store.objects, f"weights.{name}"))

@@ -18,12 +18,12 @@ from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.ingest.planning.stage import frozen_plans
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, create_or_open, open_store
-from winnow.pipelines.store.held import Held
-from winnow.pipelines.store.leases.command_lease import sharing
+from winnow.pipelines.store.leases.command_lease import slice_lease
 from winnow.pipelines.store.leases.lease import Share
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.manifests.rows import ManifestRows
 from winnow.pipelines.store.state import StoreState
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.recording import record_ingest
 from winnow.runners.stages.running.stage_run import StageRun
@@ -59,7 +59,7 @@ class Slice:
 
     def share(self, store: Store, stage: str) -> AbstractContextManager[None]:
         """The lease for this slice of a stage."""
-        return sharing(lambda: Share(store.objects, f"{stage}.{self.name}"))
+        return slice_lease(lambda: Share(store.objects, f"{stage}.{self.name}"))
 
 
 def parse_slice(text: str) -> Slice:
@@ -110,7 +110,7 @@ def ingest_slice(
     with part.share(store, "ingest"):
         require_no_purge(store)
         patterns = {source.name: source.files for source in recipe.config.sources}
-        held = Held.of(store)
+        held = StoreIndex.of(store)
         plans = frozen_plans(context, held, patterns, replace_files=replace_files)
         names = [name for plan in plans for name in plan.intake.tasks.names]
         mine = part.take(names)
@@ -142,11 +142,7 @@ def annotate_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Co
 
 
 def require_no_purge(store: Store) -> None:
-    """Raise if a purge is unfinished: it deletes commits, and a slice must not finish it.
-
-    Raises:
-        StoreError: A purge is unfinished.
-    """
+    """Raise StoreError if a purge is unfinished: it deletes commits, and a slice must not finish it."""
     if store.objects.exists(layout.PURGE):
         raise StoreError(
             f"{store.root}: a purge is unfinished and must be completed before slices run; run: winnow gc {store.root}"

@@ -26,12 +26,12 @@ from winnow.pipelines.ingest.planning.stage import (
     SourcePlan,
     check_columns,
     freeze_plans,
-    mend_splits,
     pending_extractions,
     pending_tasks,
     plan_sources,
+    replan_misfit_splits,
     require_samples,
-    settle_changes,
+    resolve_changes,
 )
 from winnow.pipelines.ingest.reread import ExtractionTask
 from winnow.pipelines.ingest.transforms import RunExtraction, RunIngest, ingest_element
@@ -42,13 +42,13 @@ from winnow.pipelines.running.ledger.crashes import CRASHED_PICTURES, CRASHED_VI
 from winnow.pipelines.running.row_layers import load_layers, pending_shards
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, create_or_open, open_store
-from winnow.pipelines.store.held import Held
-from winnow.pipelines.store.leases.command_lease import one_command, writing
+from winnow.pipelines.store.leases.command_lease import one_command, writing_lease
 from winnow.pipelines.store.location import open_location
+from winnow.pipelines.store.lost_manifests import rewrite_lost_manifests
 from winnow.pipelines.store.manifests.rows import ManifestRows
 from winnow.pipelines.store.manifests.tasks import TaskCommits
-from winnow.pipelines.store.mending import mend_manifests
 from winnow.pipelines.store.state import StoreState
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.budgets import refuse_impossible_budgets
 from winnow.runners.estimating.lacking_media import lacking_media
@@ -76,10 +76,10 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
     context = recipe.ingest(store)
     patterns = {source.name: source.files for source in recipe.config.sources}
     run = StageRun(console, engine, store)
-    with writing(store.objects):
+    with writing_lease(store.objects):
         finish_purge(store)
-        mend_manifests(store)
-        held = Held.of(store)
+        rewrite_lost_manifests(store)
+        held = StoreIndex.of(store)
         plans = plan_sources(context, patterns)
         if store.latest_record() is None:  # else what it holds is known better
             refuse_impossible_budgets(recipe.config, context, plans)
@@ -87,12 +87,12 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
             refuse_undecidable(recipe, context, plans)
             for note in lacking_media(recipe, context, plans):
                 console.print(f"note    {note}", markup=False, soft_wrap=True)
-        plans = [settle_changes(context, held, plan, replace_files=replace) for plan in plans]
+        plans = [resolve_changes(context, held, plan, replace_files=replace) for plan in plans]
         for note in check_columns(context, plans):
             console.print(f"note    {note}", markup=False, soft_wrap=True)
         freeze_plans(context, plans)
         ran = read_tasks(run, context, held, plans)
-        while mended := {plan.name: better for plan in plans if (better := mend_splits(context, held, plan))}:
+        while mended := {plan.name: better for plan in plans if (better := replan_misfit_splits(context, held, plan))}:
             plans = [mended.get(plan.name, plan) for plan in plans]
             for name in sorted(mended):
                 console.print(f"source {name}: a file cannot be read in parts; reading it whole")
@@ -125,7 +125,7 @@ def dedupe(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     check_operators(wanted)
     store = open_store(open_location(recipe.store_address))
     run = StageRun(console, engine, store)
-    with writing(store.objects):
+    with writing_lease(store.objects):
         finish_purge(store)
         state = current_state(recipe, store)
         load_layers(state, operators)
@@ -149,7 +149,7 @@ def ready_operators(recipe: BoundRecipe, console: Console) -> tuple[BoundOperato
 def _annotate(recipe: BoundRecipe, operators: Sequence[BoundOperator], engine: Engine, console: Console) -> Outcome:
     store = open_store(open_location(recipe.store_address))
     run = StageRun(console, engine, store)
-    with writing(store.objects):
+    with writing_lease(store.objects):
         finish_purge(store)
         state = current_state(recipe, store)
         measure(run, recipe, state, operators)
@@ -178,7 +178,7 @@ def run_all(
     return outcome
 
 
-def read_tasks(run: StageRun, context: IngestContext, held: Held, plans: Sequence[SourcePlan]) -> CompletedTasks:
+def read_tasks(run: StageRun, context: IngestContext, held: StoreIndex, plans: Sequence[SourcePlan]) -> CompletedTasks:
     """Run the tasks of these plans until all are committed."""
     pending = [(plan, pending_tasks(context, held, plan)) for plan in plans]
     if not any(tasks for _, tasks in pending):
@@ -225,7 +225,7 @@ def compare_known_harm(
         scan_store(run.store, latest, jobs)
 
 
-def extract_text(run: StageRun, context: IngestContext, held: Held, commits: Mapping[str, TaskCommits]) -> None:
+def extract_text(run: StageRun, context: IngestContext, held: StoreIndex, commits: Mapping[str, TaskCommits]) -> None:
     """Extract text for tasks that were read before an extractor was added."""
     for bound in context.extractors:
         pending = pending_extractions(context, held, bound, commits)
@@ -294,7 +294,7 @@ def _context(store: Store, recipe: BoundRecipe, one_pass: Pass) -> AnnotationCon
 
 def current_state(recipe: BoundRecipe, store: Store) -> StoreState:
     """What the latest generation holds of the recipe's sources, which must have been ingested with its settings."""
-    held = Held.of(store)
+    held = StoreIndex.of(store)
     if held.record is None:
         store.require_record()
     context = recipe.ingest(store)
@@ -310,7 +310,7 @@ def current_state(recipe: BoundRecipe, store: Store) -> StoreState:
     return StoreState.of(held, TaskCommits.joined(commits.values()), layers)
 
 
-def all_committed(held: Held, plan: SourcePlan) -> TaskCommits:
+def all_committed(held: StoreIndex, plan: SourcePlan) -> TaskCommits:
     """The commits of every task of a plan, which are there."""
     found = held.find_tasks(plan.key, plan.intake.tasks.names)
     if len(found) < len(plan.intake.tasks):
@@ -319,7 +319,7 @@ def all_committed(held: Held, plan: SourcePlan) -> TaskCommits:
 
 
 def committed_texts(
-    context: IngestContext, held: Held, bound: BoundExtractor, commits: Mapping[str, TaskCommits]
+    context: IngestContext, held: StoreIndex, bound: BoundExtractor, commits: Mapping[str, TaskCommits]
 ) -> ManifestRows:
     """The objects of an extractor's layer, for every shard of these tasks."""
     found: list[ManifestRows] = []

@@ -1,7 +1,6 @@
-"""A fact as a table: its columns say what they are called, in which unit, and how a row gives their value.
+"""A fact as a table: its columns have titles and units, and say how a row gives their value.
 
-A value is written by its column's unit, the same wherever it is shown. Words are written as they are. JSON has the
-values themselves.
+A value is written by its column's unit, the same everywhere. Words stay unchanged. JSON has the values themselves.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -34,7 +33,7 @@ class Head:
 
 
 def heads(*named: str | tuple[str, Unit]) -> tuple[Head, ...]:
-    """Columns of a table whose rows are values already; those without a unit are of names."""
+    """Columns of a table whose rows are values already; those without a unit hold names."""
     return tuple(Head(one, NAME) if isinstance(one, str) else Head(*one) for one in named)
 
 
@@ -76,13 +75,13 @@ class Table:
         return Table(self.title, (*self.heads, Head(title, unit)), rows)
 
     def cut(self, title: str, characters: int) -> "Table":
-        """The same with so many characters of a column of words at most."""
+        """The same with at most this many characters in a column of words."""
         (at,) = (place for place, head in enumerate(self.heads) if head.title == title)
         rows = [(*row[:at], str(row[at])[:characters], *row[at + 1 :]) for row in self.rows]
         return replace(self, rows=rows)
 
     def filled(self) -> "Table":
-        """The same without columns that have no value in any row; without rows, as it is."""
+        """The same without columns that have no value in any row; without rows, unchanged."""
         some = [place for place in range(len(self.heads)) if any(row[place] for row in self.rows)]
         return self._of(some) if self.rows else self
 

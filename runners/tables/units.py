@@ -21,7 +21,7 @@ class Unit:
     drawn: Drawn = "plain"
 
     def written(self, value: object) -> str:
-        """A value in this unit; words are written as they are."""
+        """A value in this unit; words stay unchanged."""
         return self.absent if value is None else value if isinstance(value, str) else self.write(value)
 
 

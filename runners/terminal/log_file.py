@@ -1,4 +1,4 @@
-"""What `--quiet` and `--log-file` set, once a command; every console that a command opens obeys them.
+"""The effect of `--quiet` and `--log-file`, set once per command; every console of the command follows it.
 
 Imports nothing heavy: the command line reports errors through it before anything else is loaded.
 """
@@ -21,12 +21,12 @@ _quiet = False
 
 
 def is_quiet() -> bool:
-    """Whether the command shows nothing but errors and what it was asked to write to its output."""
+    """Whether the command shows only errors and its requested output."""
     return _quiet
 
 
 def say_error(line: str) -> None:
-    """Print a line on the error output, whatever `--quiet` says, and log it."""
+    """Print a line on the error output, even with `--quiet`, and log it."""
     print(line, file=sys.stderr, flush=True)
     if LOG.handlers:
         LOG.error(line)
@@ -34,11 +34,8 @@ def say_error(line: str) -> None:
 
 @contextmanager
 def command_output(*, quiet: bool = False, log_file: str | None = None) -> Iterator[None]:
-    """Set what the consoles of a command obey. Lines are added to a log file that exists already.
-
-    Raises:
-        WinnowError: The log file cannot be written.
-    """
+    """Set what the consoles of a command follow; lines are added to an existing log file. WinnowError if it cannot
+    be written."""
     global _quiet
     before, _quiet = _quiet, quiet
     try:

@@ -66,7 +66,7 @@ def test_the_source_format_in_one_file_is_a_source_format() -> None:
     found = example("FORMAT")
     assert isinstance(found, SourceFormat)
     raw = b"One,\nand on.\n\n\nTwo.\n\n\xff"
-    read = found.reader(HowRead("a.paragraphs", ColumnMapping(), checked=True, tied=False))
+    read = found.reader(HowRead("a.paragraphs", ColumnMapping(), checked=True, with_referrers=False))
     events = list(read(io.BytesIO(raw), FilePart("a.paragraphs", len(raw), 0, len(raw)), ReadLimits()))
     assert [getattr(one, "text", None) for one in events if not isinstance(one, Covered)] == [
         "One,\nand on.",

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 from tests.faults.winnow import run_here
-from winnow.pipelines.running.ledger.strikes import STRIKES, Mark, Position, put_strikes
+from winnow.pipelines.running.ledger.worker_deaths import STRIKES, Mark, Position, record_deaths
 from winnow.pipelines.running.tasks import put_task_list
 from winnow.pipelines.store.location import open_store_at
 
@@ -70,7 +70,7 @@ def make_whole_store(folder: Path, seed: int = 7, settings: int = 7) -> None:
             ready(folder, "ingest", *ALONE)
     ready(folder, "forget", "--domain", FORGOTTEN, "--reason", f"asked {seed} times")
     objects = open_store_at(folder / "store").objects
-    put_strikes(objects, [Mark("lines", "a-task", Position("z.jsonl", seed, 0))] * STRIKES)
+    record_deaths(objects, [Mark("lines", "a-task", Position("z.jsonl", seed, 0))] * STRIKES)
     ready(folder, "run", *ALONE)
     put_task_list(objects, "annotate.cpu", [b'{"seed": %d}' % seed])  # as a run leaves it that is stopped
 

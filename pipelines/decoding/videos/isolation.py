@@ -1,7 +1,7 @@
-"""Watches videos in a process of its own (`watching_process.py`), whose death costs one video.
+"""Watches videos in a separate process (`watching_process.py`), whose death costs one video.
 
-A video that kills this process three times is `crashed`. As the process decodes, its signals are given to whoever
-watches; after a death everything begins again, with watchers that have seen nothing.
+A video that kills three processes is `crashed`. Signals go to their watchers while the process decodes; after a death
+the video is restarted with new watchers.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
 from winnow.filters.video.decode.signal_requests import Clip, Signal
-from winnow.pipelines.decoding.child_process import STRIKES, ChildProcess, DiedError, Spares
+from winnow.pipelines.decoding.child_process import STRIKES, ChildProcess, DiedError, IdleProcesses
 from winnow.pipelines.decoding.isolation import CRASHED
 from winnow.pipelines.decoding.videos import messages, watching_process
 from winnow.pipelines.decoding.videos.messages import HEAD, LENGTH, MOST_BYTES, VideoTask
@@ -40,20 +40,13 @@ def watch_isolated(
     begin: Callable[[], See],
     clip: Clip | None = None,
 ) -> VideoFacts:
-    """Goes over a video once, with FFmpeg's death as the worst.
+    """Decodes a video once, safe from crashes of FFmpeg.
 
-    Args:
-        content: The video's bytes, of which ranges are read.
-        mime: Its sniffed type.
-        signals: What is wanted of it, each once.
-        limits: What it may cost.
-        begin: Called before its first signal, and again if everything begins again.
-        clip: The part of it that is watched; all of it if None.
+    `signals` are the wanted ones, each once; `begin` is called before the first signal, and again after a restart;
+    `clip` is the part to watch (None: all).
 
-    Raises:
-        UnwatchableError: It cannot be watched, for one of the reasons of `opening.py` or because it is `CRASHED`.
-        StageError: The process cannot be started, or was stopped.
-        OSError: The file cannot be read.
+    UnwatchableError if it cannot be watched (the reasons of `opening.py`, or `CRASHED`); StageError if the process
+    cannot be started, or was stopped; OSError if the file cannot be read.
     """
     task = VideoTask(content.size, mime, tuple(signals), clip)
     return _attempted(limits, lambda process: process.watch(content, task, begin()))
@@ -67,16 +60,8 @@ def probe_isolated(content: Bytes, mime: str, limits: VideoLimits) -> VideoFacts
 def cut_isolated(
     content: Bytes, mime: str, clip: Clip, options: ClipFile, limits: VideoLimits, out: BinaryIO
 ) -> CutClip:
-    """Writes a part of a video as a file; raises as `watch_isolated` does, and then what was written is worthless.
-
-    Args:
-        content: The video's bytes, of which ranges are read.
-        mime: Its sniffed type.
-        clip: The part.
-        options: How it is written.
-        limits: What reading it may cost.
-        out: An empty file; it can seek.
-    """
+    """Writes a part of a video to `out`, an empty, seekable file; raises as `watch_isolated` does, and then `out` is
+    worthless."""
     task = VideoTask(content.size, mime, (), clip, options)
 
     def attempt(process: "_VideoProcess") -> CutClip:
@@ -88,9 +73,9 @@ def cut_isolated(
 
 
 def _attempted(limits: VideoLimits, attempt: "Callable[[_VideoProcess], _Found]") -> "_Found":
-    """What an attempt gives, made again if it kills its process."""
+    """The result of an attempt, repeated if it kills its process."""
     for strike in range(STRIKES):
-        process = _lent(limits)
+        process = _idle_process(limits)
         try:
             found = attempt(process)
         except DiedError as error:
@@ -109,7 +94,7 @@ def _attempted(limits: VideoLimits, attempt: "Callable[[_VideoProcess], _Found]"
 
 
 def _ignore(_signal: Signal, _batch: pa.RecordBatch) -> None:
-    """Nothing was asked for."""
+    """No signal was requested."""
 
 
 class _VideoProcess:
@@ -121,8 +106,8 @@ class _VideoProcess:
         self._process = ChildProcess(watching_process.__name__, words, (), "watches videos")
 
     @property
-    def is_mine(self) -> bool:
-        return self._process.is_mine
+    def belongs_here(self) -> bool:
+        return self._process.belongs_here
 
     def close(self) -> None:
         self._process.stop()
@@ -165,9 +150,9 @@ class _VideoProcess:
             yield what, first, content
 
 
-_spares: Spares[_VideoProcess] = Spares()
+_spares: IdleProcesses[_VideoProcess] = IdleProcesses()
 
 
-def _lent(limits: VideoLimits) -> _VideoProcess:
-    """A process that nobody uses."""
+def _idle_process(limits: VideoLimits) -> _VideoProcess:
+    """An idle process."""
     return _spares.take(lambda one: one.limits == limits) or _VideoProcess(limits)

@@ -1,8 +1,8 @@
-"""What the process that watches videos and the one that asks it say to each other, over a socket.
+"""The messages between the process that watches videos and its caller, over a socket.
 
-The asking process sends a task, and then the ranges of the file that the other reads: the file itself may be a member
-of a tar, or in a bucket. The other sends signals as they come, and at the end the facts, or why there are none. Neither
-side trusts a length: each has a limit.
+The caller sends a task, and then the ranges of the file that the process requests: the file may be a member of a tar,
+or in a bucket. The process sends signals as they come, and finally the facts, or why there are none. Neither side
+trusts a length: each has a limit.
 """
 
 import struct
@@ -69,12 +69,12 @@ class VideoTask:
     file: ClipFile | None = None  # as which the clip is written, if it is
 
     def to_json(self) -> bytes:
-        """As it is sent."""
+        """The task as it is sent."""
         return msgspec.json.encode(asdict(self))
 
     @classmethod
     def from_json(cls, raw: bytes) -> "VideoTask":
-        """As it is received."""
+        """The task as it was received."""
         return read_json(cls, raw)
 
 
@@ -104,7 +104,7 @@ def read_clip(raw: bytes | memoryview) -> CutClip:
 
 
 def read_batch(raw: bytes | memoryview, signal: Signal) -> pa.RecordBatch:
-    """A batch of a signal that was sent without its schema."""
+    """A batch of a signal, sent without its schema."""
     return pa.ipc.read_record_batch(pa.py_buffer(raw), SCHEMAS[signal.kind])
 
 

@@ -1,8 +1,8 @@
-"""The process that opens and decodes videos, so that a crash or a hang of FFmpeg costs one video, not the worker.
+"""The process that opens and decodes videos, so that a crash or hang of FFmpeg costs one video, not the worker.
 
-It asks for the bytes that it reads, and sends signals and facts, or the file of a clip (`messages.py`). It is held to
-an address space, and to some CPU time between two messages, by the kernel, both of which kill it. It ends when its
-socket does, opens no file but the one that it is given, and writes none but a nameless one, for a clip.
+It requests the bytes that it reads, and sends signals and facts, or the file of a clip (`messages.py`). The kernel
+limits its address space, and its CPU time between two messages, and kills it beyond them. It ends when its socket
+closes, opens no file but the given one, and writes only a nameless file, for a clip.
 """
 
 import io
@@ -50,7 +50,7 @@ _NO_MEMORY: Final = 3  # exit status
 
 
 class _WithoutPandas(MetaPathFinder):
-    """pyarrow imports pandas, where it is installed, to tell whether a list is a column of it: 30 MB for nothing."""
+    """Hides pandas from pyarrow, which would import it (30 MB) only to check whether a list is a pandas column."""
 
     def find_spec(self, fullname: str, _path: object, _target: object = None) -> None:
         if fullname == "pandas":
@@ -92,7 +92,7 @@ class _AskedFile(io.RawIOBase):
 
 
 def main() -> NoReturn:
-    """Watches videos until the socket ends."""
+    """Watches videos until the socket closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the whole group; the driver decides
     sys.meta_path.insert(0, _WithoutPandas())
     channel = socket.socket(fileno=int(sys.argv[1]))
@@ -101,7 +101,7 @@ def main() -> NoReturn:
     room = SPARE_BYTES + BYTES_PER_PIXEL * limits.max_pixels + limits.max_packet_bytes
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (room, room))
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libraries complain of files there; until here, errors are ours
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # no stderr from here on: libraries write warnings to it
     channel.sendall(READY)
     while length := channel.recv(LENGTH.size, socket.MSG_WAITALL):
         task = VideoTask.from_json(_received(channel, LENGTH.unpack(length)[0]))
@@ -124,9 +124,9 @@ def _watch(channel: socket.socket, task: VideoTask, limits: VideoLimits) -> None
     except UnwatchableError as error:
         _send(channel, REFUSED, 0, content=f"{error.reason}\n{error.detail}".encode("utf-8", "replace"))
     except MemoryError:
-        os._exit(_NO_MEMORY)  # whatever a library leaves behind then
+        os._exit(_NO_MEMORY)  # libraries may raise anything
     except (BrokenPipeError, ConnectionError):
-        os._exit(0)  # nobody listens any more
+        os._exit(0)  # the caller is gone
     except Exception as error:  # noqa: BLE001  # a defect of ours, which the asking process raises
         _send(channel, FAILED, 0, content=f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:2000])
 
@@ -141,7 +141,7 @@ def _cut(channel: socket.socket, task: VideoTask, clip: Clip, options: ClipFile,
 
 
 def _send(channel: socket.socket, what: bytes, first: int, second: int = 0, content: bytes | memoryview = b"") -> None:
-    signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)  # no handler: it kills, also within a library
+    signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)  # no handler: the signal kills, also inside a library
     channel.sendall(HEAD.pack(what, first, len(content) or second))
     if content:
         channel.sendall(content)

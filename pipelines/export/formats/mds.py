@@ -157,7 +157,7 @@ class Mds:
         """The index of each output."""
         indices: dict[str, bytes] = {}
         for output in about.outputs:
-            own = sorted((one for one in shards if one.shard.output == output), key=lambda one: one.shard.number)
+            own = sorted((shard for shard in shards if shard.shard.output == output), key=lambda one: one.shard.number)
             entries = [
                 {
                     "samples": one.samples,

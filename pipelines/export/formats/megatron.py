@@ -163,7 +163,7 @@ class _Megatron:
         """For each output, its datasets with their weights in tokens; paths relative to the export's folder."""
         lists: dict[str, bytes] = {}
         for output in about.outputs:
-            mine = [one for one in shards if one.shard.output == output]
+            mine = [shard for shard in shards if shard.shard.output == output]
             tokens = [(_tokens(one), one.shard.stem("_") + SUFFIX) for one in mine]
             if config.merge and tokens:
                 tokens = [(sum(count for count, _ in tokens), output + SUFFIX)]
@@ -181,8 +181,8 @@ class _Megatron:
         A crash leaves the shards unchanged: `into` may be emptied and written again.
         """
         made = []
-        for output in dict.fromkeys(one.shard.output for one in shards):
-            mine = sorted((one for one in shards if one.shard.output == output), key=lambda one: one.shard.number)
+        for output in dict.fromkeys(shard.shard.output for shard in shards):
+            mine = sorted((shard for shard in shards if shard.shard.output == output), key=lambda one: one.shard.number)
             dtype: IdType = "uint16" if mine[0].facts["dtype"] == "uint16" else "int32"
             prefix = into / (output + SUFFIX)
             samples = join_indexed([folder / (one.shard.stem("_") + SUFFIX) for one in mine], prefix, dtype)

@@ -185,8 +185,8 @@ class WantedMedia:
         counts = np.asarray(pc.list_value_length(media), np.int64)
         mimes = pc.struct_field(media.flatten(), "mime")
         known = np.zeros(len(mimes), np.bool_)
-        for one in self.mimes:
-            same = pc.starts_with(mimes, one) if one.endswith("/") else pc.equal(mimes, one)
+        for mime in self.mimes:
+            same = pc.starts_with(mimes, mime) if mime.endswith("/") else pc.equal(mimes, mime)
             known |= np.asarray(pc.fill_null(same, False))
         total = np.concatenate([[0], np.cumsum(known)])
         ends = np.cumsum(counts)
@@ -210,7 +210,7 @@ class WantedMedia:
     @property
     def expected(self) -> str:
         """The requirement, for a message."""
-        types = " or ".join(f"{one}*" if one.endswith("/") else one for one in self.mimes)
+        types = " or ".join(f"{mime}*" if mime.endswith("/") else mime for mime in self.mimes)
         return f"media: {self.kind} expects {'only' if self.many else 'exactly one'} {types} per sample"
 
     @property
@@ -304,8 +304,8 @@ def filled_texts(block: pa.RecordBatch, options: MediaOptions) -> pa.LargeString
 def _caption(captions: Sequence[Mapping[str, str | None]], options: MediaOptions) -> str | None:
     """One of a sample's captions; the first of equally good ones."""
     ranks = {language: rank for rank, language in enumerate(options.caption_languages)}
-    least = min((ranks.get(one["language"] or "", len(ranks)) for one in captions), default=0)
-    texts = [str(one["text"]) for one in captions if ranks.get(one["language"] or "", len(ranks)) == least]
+    least = min((ranks.get(caption["language"] or "", len(ranks)) for caption in captions), default=0)
+    texts = [str(caption["text"]) for caption in captions if ranks.get(caption["language"] or "", len(ranks)) == least]
     if not texts:
         return None
     if options.caption_rule == "longest":

@@ -107,8 +107,8 @@ class WebDataset:
     def notes(self, _: WebDatasetConfig, shards: Sequence[WrittenShard]) -> Sequence[str]:
         """Reports, for each output, the samples without text for a model."""
         found = []
-        for output in dict.fromkeys(one.shard.output for one in shards):
-            mine = [one for one in shards if one.shard.output == output]
+        for output in dict.fromkeys(shard.shard.output for shard in shards):
+            mine = [shard for shard in shards if shard.shard.output == output]
             without = sum(int(str(one.facts.get("without_text", 0))) for one in mine)
             if without:
                 of = sum(one.samples for one in mine)

@@ -1,8 +1,8 @@
 """Reads the media that an export writes, and changes pictures as its options say.
 
-A sample whose media cannot be had as asked is left out and counted with a reason; it never fails an export. A medium
-that is larger than a block, keeps its bytes and is no cell of a table stays a reference: the task that writes its
-shard copies it from there. So does a clip, which that task cuts.
+A sample whose media are not available as requested is left out and counted with a reason; it never fails an export. A
+medium stays a reference if it is larger than a block, keeps its bytes, and is no table cell: the task that writes its
+shard copies it. Clips stay references too, and that task cuts them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,12 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.image.changes.change import UnchangeableError
+from winnow.filters.image.changes.change import ChangedPicture, UnchangeableError, change, decoded_side
 from winnow.filters.image.changes.options import PictureChanges
 from winnow.filters.image.changes.pixels import Box
+from winnow.filters.image.decode.stills import DecodeLimits, Still, UndecodableError
 from winnow.filters.video.clips.options import ClipFile
 from winnow.pipelines.decoding.decoding_process import BATCH_FILES
-from winnow.pipelines.export.media.changing import ToChange, change_pictures
+from winnow.pipelines.decoding.isolation import CRASHED, PixelBuffer
 from winnow.pipelines.export.places.manifest import FACES_UNMEASURED, MEDIA_GONE, MEDIA_UNCHANGEABLE
 from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.media.references import MediaFinder, Unavailable
@@ -31,9 +32,9 @@ from winnow.schemas.rows.draws import MIXED
 
 __all__ = [
     "LARGE_BYTES",
-    "Asked",
     "Fetched",
-    "Lacking",
+    "MissingMedia",
+    "WantedItems",
     "fetch_media",
     "lacking_of",
     "marked",
@@ -50,7 +51,7 @@ _WAITING_BYTES: Final = 8 << 20  # of files that wait to be changed together, bu
 
 
 @dataclass(frozen=True, slots=True)
-class Lacking:
+class MissingMedia:
     """Why a sample is left out."""
 
     reason: str  # as in the ledger
@@ -64,20 +65,18 @@ class Fetched:
 
     rows: slice
     media: pa.Array
-    lacking: tuple[Lacking | None, ...]
+    lacking: tuple[MissingMedia | None, ...]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The media that are wanted: those of some rows of one source, each perhaps changed.
+class WantedItems:
+    """The media wanted from some rows of one source.
 
     Attributes:
-        source: The rows' source.
         references: The items of each row (`winnow.schemas.rows.samples.MEDIA`).
         changes: What is done to pictures.
-        faces: The boxes that `image.faces` found in each item of each row, where faces are to be blurred; null where it
-            has no value.
-        crashed: The pictures that are not to be decoded again, and where more of them are noted.
+        faces: The boxes of `image.faces` in each item, where faces are blurred; null if not measured.
+        crashed: The pictures not to decode again; new ones are added.
         clips: How parts of videos are written.
     """
 
@@ -95,13 +94,15 @@ class Asked:
         return None if of_item is None else [Box(*box) for box in of_item]
 
 
-def fetch_media(sources: PictureSource, asked: Asked, which: NDArray[np.int64], max_bytes: int) -> Iterator[Fetched]:
+def fetch_media(
+    sources: PictureSource, asked: WantedItems, which: NDArray[np.int64], max_bytes: int
+) -> Iterator[Fetched]:
     """Reads the media of these rows in order; a part ends with the row that reaches the byte limit.
 
     Consecutive repeats of a row are read once.
     """
     found: list[list[dict[str, Any]]] = []
-    lacking: list[Lacking | None] = []
+    lacking: list[MissingMedia | None] = []
     held, first = 0, 0
 
     def fetched(end: int) -> Fetched:
@@ -113,7 +114,7 @@ def fetch_media(sources: PictureSource, asked: Asked, which: NDArray[np.int64], 
         items = _changed(_items(finder, asked, rows), sources, asked)
         before = -1
         of_row: list[dict[str, Any]] = []
-        why: Lacking | None = None
+        why: MissingMedia | None = None
         for at, row in enumerate(which.tolist()):
             if row != before:
                 of_row, why = _of_row([next(items) for _ in range(len(asked.references[row]))])
@@ -129,52 +130,64 @@ def fetch_media(sources: PictureSource, asked: Asked, which: NDArray[np.int64], 
 
 
 @dataclass(frozen=True, slots=True)
+class ToChange:
+    """A picture to change: its whole file, and facts about it."""
+
+    content: bytes
+    sha256: str
+    mime: str
+    faces: Sequence[Box] = ()  # of any score
+
+
+@dataclass(frozen=True, slots=True)
 class _Changing:
-    """An item that is read, and to be changed."""
+    """An item that was read, and is to be changed."""
 
     known: dict[str, Any]
     path: str
     picture: ToChange
 
 
-_Item: TypeAlias = dict[str, Any] | Lacking
+_Item: TypeAlias = dict[str, Any] | MissingMedia
 
 
-def _of_row(items: Sequence[_Item]) -> tuple[list[dict[str, Any]], Lacking | None]:
+def _of_row(items: Sequence[_Item]) -> tuple[list[dict[str, Any]], MissingMedia | None]:
     """All media of a row, or none of them and the reason."""
-    for one in items:
-        if isinstance(one, Lacking):
-            return [], one
-    return [one for one in items if not isinstance(one, Lacking)], None
+    for item in items:
+        if isinstance(item, MissingMedia):
+            return [], item
+    return [item for item in items if not isinstance(item, MissingMedia)], None
 
 
-def _items(finder: MediaFinder, asked: Asked, rows: Sequence[int]) -> Iterator[_Item | _Changing]:
+def _items(finder: MediaFinder, asked: WantedItems, rows: Sequence[int]) -> Iterator[_Item | _Changing]:
     """The media of these rows, read one after the other."""
     for row in rows:
         for item, one in enumerate(asked.references[row].as_py()):
             yield _medium(finder, asked, row, item, one)
 
 
-def _changed(items: Iterator[_Item | _Changing], sources: PictureSource, asked: Asked) -> Iterator[_Item]:
-    """The same in order, with pictures changed: as many at a time as are decoded together."""
+def _changed(items: Iterator[_Item | _Changing], sources: PictureSource, asked: WantedItems) -> Iterator[_Item]:
+    """The items in order, with pictures changed: as many at a time as are decoded together."""
     waiting: list[_Item | _Changing] = []
     count = held = 0
-    for one in items:
-        if not waiting and not isinstance(one, _Changing):
-            yield one
+    for item in items:
+        if not waiting and not isinstance(item, _Changing):
+            yield item
             continue
-        waiting.append(one)
-        if isinstance(one, _Changing):
-            count, held = count + 1, held + len(one.picture.content)
-        elif isinstance(one, dict):
-            held += len(one["bytes"] or b"")
+        waiting.append(item)
+        if isinstance(item, _Changing):
+            count, held = count + 1, held + len(item.picture.content)
+        elif isinstance(item, dict):
+            held += len(item["bytes"] or b"")
         if count == BATCH_FILES or held > _WAITING_BYTES:
             yield from _change_waiting(waiting, sources, asked)
             waiting, count, held = [], 0, 0
     yield from _change_waiting(waiting, sources, asked)
 
 
-def _change_waiting(waiting: Sequence[_Item | _Changing], sources: PictureSource, asked: Asked) -> Iterator[_Item]:
+def _change_waiting(
+    waiting: Sequence[_Item | _Changing], sources: PictureSource, asked: WantedItems
+) -> Iterator[_Item]:
     pictures = [one.picture for one in waiting if isinstance(one, _Changing)]
     changing = change_pictures(pictures, asked.changes, sources.limits, asked.crashed)
     for one in waiting:
@@ -183,7 +196,7 @@ def _change_waiting(waiting: Sequence[_Item | _Changing], sources: PictureSource
             continue
         changed = next(changing)
         if isinstance(changed, UnchangeableError):
-            yield Lacking(MEDIA_UNCHANGEABLE, one.path, changed.reason)
+            yield MissingMedia(MEDIA_UNCHANGEABLE, one.path, changed.reason)
             continue
         yield one.known | {
             "mime": changed.mime,
@@ -194,7 +207,7 @@ def _change_waiting(waiting: Sequence[_Item | _Changing], sources: PictureSource
         }
 
 
-def _medium(finder: MediaFinder, asked: Asked, row: int, item: int, one: Mapping[str, Any]) -> _Item | _Changing:
+def _medium(finder: MediaFinder, asked: WantedItems, row: int, item: int, one: Mapping[str, Any]) -> _Item | _Changing:
     path = one["ref"]["path"]
     if one.get("clip") is not None:  # cut by the task that writes its shard
         part = {"start": one["clip"]["start"], "end": one["clip"]["end"], "file": asked.clips.described()}
@@ -204,13 +217,13 @@ def _medium(finder: MediaFinder, asked: Asked, row: int, item: int, one: Mapping
         return mixed_medium(one) | {"sha256": one["sha256"], "ref": canonical_json(one["ref"])}
     read = finder.find(one)
     if isinstance(read, Unavailable):
-        return Lacking(MEDIA_GONE, read.file, read.reason)
+        return MissingMedia(MEDIA_GONE, read.file, read.reason)
     known = mixed_medium(one) | read
     if not is_picture:
         return known
     faces = asked.boxes(row, item) if asked.changes.blur_faces is not None else []
     if faces is None:  # null is never safe
-        return Lacking(FACES_UNMEASURED, path, "image.faces has no value for it")
+        return MissingMedia(FACES_UNMEASURED, path, "image.faces has no value for it")
     return _Changing(known, path, ToChange(read["bytes"], read["sha256"], one["mime"], faces))
 
 
@@ -228,19 +241,19 @@ def mixed_medium(one: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def marked(lacking: Sequence[Lacking | None], modality: pa.Array, metadata: pa.Array) -> dict[str, pa.Array]:
+def marked(lacking: Sequence[MissingMedia | None], modality: pa.Array, metadata: pa.Array) -> dict[str, pa.Array]:
     """The columns that say which rows are to be left out, and why."""
     if not any(lacking):
         return {}
     out = pa.array([one is not None for one in lacking])
-    said = pa.array([canonical_json(asdict(one)) if one is not None else None for one in lacking], pa.string())
-    return {"modality": pc.if_else(out, _MARK, modality), "metadata": pc.if_else(out, said, metadata)}
+    reasons = pa.array([canonical_json(asdict(one)) if one is not None else None for one in lacking], pa.string())
+    return {"modality": pc.if_else(out, _MARK, modality), "metadata": pc.if_else(out, reasons, metadata)}
 
 
-def lacking_of(modality: pa.Array, metadata: pa.Array) -> dict[int, Lacking]:
-    """The marked rows, by number."""
+def lacking_of(modality: pa.Array, metadata: pa.Array) -> dict[int, MissingMedia]:
+    """The marked rows."""
     rows = np.flatnonzero(np.asarray(pc.equal(modality, _MARK)))
-    return {int(row): Lacking(**orjson.loads(metadata[row].as_py())) for row in rows.tolist()}
+    return {int(row): MissingMedia(**orjson.loads(metadata[row].as_py())) for row in rows.tolist()}
 
 
 def sums_of_lists(media: pa.ListArray, field: Sequence[str]) -> NDArray[np.int64]:
@@ -257,3 +270,31 @@ def sums_of_items(media: pa.ListArray, values: pa.Array) -> NDArray[np.int64]:
     ends = np.cumsum(counts, dtype=np.int64)
     sums: NDArray[np.int64] = before[ends] - before[ends - counts]
     return sums
+
+
+def change_pictures(
+    pictures: Sequence[ToChange], changes: PictureChanges, limits: DecodeLimits, crashed: CrashedPictures | None = None
+) -> Iterator[ChangedPicture | UnchangeableError]:
+    """Yields each picture changed, or why it cannot be, in order.
+
+    `pictures` may be held at once; `limits` apply to each. `crashed` holds pictures not to decode again, and collects
+    new ones.
+    """
+    known = set() if crashed is None else {picture.sha256 for picture in pictures if picture.sha256 in crashed}
+    decoded = [picture for picture in pictures if changes.encodes and picture.sha256 not in known]
+    sides = [decoded_side(one.content, one.mime, changes) for one in decoded]
+    decoding = (
+        PixelBuffer(limits).decode_all([(one.content, one.mime) for one in decoded], sides) if decoded else iter(())
+    )
+    for picture in pictures:
+        found: Still | UndecodableError | None = None
+        if picture.sha256 in known:
+            found = UndecodableError(CRASHED, "it has killed processes before")
+        elif changes.encodes:
+            found = next(decoding)
+            if isinstance(found, UndecodableError) and found.reason == CRASHED and crashed is not None:
+                crashed.add(picture.sha256, found.detail)
+        try:
+            yield change(picture.content, picture.mime, changes, limits, found, picture.faces)
+        except UnchangeableError as error:
+            yield error

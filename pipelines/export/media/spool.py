@@ -1,8 +1,7 @@
-"""Keeps the media of one shard on disk while its rows are put in order, so that memory does not grow with the shard.
+"""Keeps the media of one shard on disk while its rows are sorted, so that memory does not grow with the shard.
 
-Small media lie behind one another in one file; they are read back with the batch that they belong to. A large one that
-stayed a reference is copied to a file of its own, checked against its hash, and never held in memory. So is a clip,
-which is cut out of its video here.
+Small media are in one file, and read back with their batch. A large one that stayed a reference is copied to its own
+file, and checked against its hash, without holding it in memory. Clips are cut from their videos here.
 """
 
 import hashlib
@@ -28,7 +27,7 @@ from winnow.filters.video.decode.signal_requests import Clip
 from winnow.pipelines.decoding.isolation import CRASHED
 from winnow.pipelines.decoding.videos.isolation import cut_isolated
 from winnow.pipelines.export.formats.tar import buffer_of, sizes_of
-from winnow.pipelines.export.media.fetching import Lacking
+from winnow.pipelines.export.media.fetching import MissingMedia
 from winnow.pipelines.export.places.manifest import MEDIA_GONE, MEDIA_UNCHANGEABLE
 from winnow.pipelines.media.references import UNREADABLE, MediaFinder, MediaSources, Unavailable
 from winnow.pipelines.running.ledger.crashes import CrashedVideos
@@ -43,11 +42,7 @@ HELD: Final = pa.list_(pa.field("item", pa.struct([*_KEPT, *_PLACE]), nullable=F
 
 
 class MediaSpool:
-    """The media of a shard.
-
-    Args:
-        folder: An empty folder on this machine, removed by the caller.
-    """
+    """The media of a shard, in an empty folder of this machine that the caller removes."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -61,7 +56,7 @@ class MediaSpool:
             self._file = None
 
     def hold(self, media: pa.ListArray) -> pa.ListArray:
-        """Writes the bytes of some rows' media; what remains is small."""
+        """Writes the bytes of some rows' media, and returns the rest, which is small."""
         items = media.flatten()
         contents = pc.fill_null(pc.struct_field(items, "bytes"), b"")
         sizes = sizes_of(contents)
@@ -81,24 +76,13 @@ class MediaSpool:
         return _listed(media, held, HELD)
 
     def copy_large(
-        self,
-        sources: MediaSources,
-        held: pa.ListArray,
-        of_rows: pa.Array,
-        limits: VideoLimits,
-        crashed: CrashedVideos,
-    ) -> tuple[pa.ListArray, dict[int, Lacking]]:
-        """Copies the media that stayed references, file by file, and cuts clips.
+        self, sources: MediaSources, held: pa.ListArray, of_rows: pa.Array, limits: VideoLimits, crashed: CrashedVideos
+    ) -> tuple[pa.ListArray, dict[int, MissingMedia]]:
+        """Copies the media that stayed references to files, and cuts clips; returns the media with their files, and the
+        rows that lack one with the reason.
 
-        Args:
-            sources: Where they are read.
-            held: The media of every row.
-            of_rows: The source of every row.
-            limits: What reading a video may cost.
-            crashed: The videos that are not to be read again, and where more of them are noted.
-
-        Returns:
-            The media with their files; the rows that lack one, and why.
+        `held` are the media of every row, `of_rows` the rows' sources. `limits` apply to reading a video. `crashed`
+        holds videos not to read again, and collects new ones.
         """
         items = held.flatten()
         references = pc.struct_field(items, "ref")
@@ -120,22 +104,22 @@ class MediaSpool:
             for item in large
         ]
         files: list[str | None] = [None] * len(items)
-        lacking: dict[int, Lacking] = {}
+        lacking: dict[int, MissingMedia] = {}
         copied: dict[tuple[object, ...], str] = {}
-        cut: dict[str, dict[str, Any]] = {}  # what is known of clips, by file
+        cut: dict[str, dict[str, Any]] = {}  # facts about clips, by file
         for source, some in itertools.groupby(sorted(found, key=_Large.place), lambda one: one.source):
             with closing(MediaFinder(sources, source)) as finder:
                 for one in some:
                     if one.place() not in copied:  # else another copy of the sample has it
                         target = self._folder / f"large-{len(copied)}"
-                        written: CutClip | Lacking | None
+                        written: CutClip | MissingMedia | None
                         with target.open("w+b") as file:
                             if "clip" in one.medium["ref"]:
                                 written = write_clip(finder, one.medium, limits, crashed, file)
                             else:
                                 gone = finder.copy_to(one.medium, file)
-                                written = None if gone is None else Lacking(MEDIA_GONE, gone.file, gone.reason)
-                        if isinstance(written, Lacking):
+                                written = None if gone is None else MissingMedia(MEDIA_GONE, gone.file, gone.reason)
+                        if isinstance(written, MissingMedia):
                             lacking[one.row] = written
                             target.unlink()
                             continue
@@ -147,8 +131,8 @@ class MediaSpool:
         columns[held.type.value_type.get_field_index("file")] = pa.array(files, pa.string())
         for name in ("mime", "sha256", "width", "height") if cut else ():
             place = held.type.value_type.get_field_index(name)
-            said = columns[place].to_pylist()
-            known = [cut[file][name] if file in cut else own for file, own in zip(files, said, strict=True)]
+            own_values = columns[place].to_pylist()
+            known = [cut[file][name] if file in cut else own for file, own in zip(files, own_values, strict=True)]
             columns[place] = pa.array(known, columns[place].type)
         made = pa.StructArray.from_arrays(columns, fields=list(held.type.value_type))
         return _listed(held, made, HELD), lacking
@@ -190,7 +174,7 @@ class _Large:
     item: int
 
     def place(self) -> tuple[str, str, int, int, str, int, int]:
-        """Where it is: equal for copies of a sample."""
+        """Its place: equal for copies of a sample."""
         reference = self.medium["ref"]
         path, offset, length = (reference[name] for name in ("path", "offset", "length"))
         part = reference.get("clip", {"start": 0, "end": 0})
@@ -220,43 +204,39 @@ class _Reading:
 
 def write_clip(
     finder: MediaFinder, medium: Mapping[str, Any], limits: VideoLimits, crashed: CrashedVideos, out: BinaryIO
-) -> CutClip | Lacking:
-    """Writes a clip.
+) -> CutClip | MissingMedia:
+    """Writes a clip to `out`, an empty file, which is worthless if this fails.
 
-    Args:
-        finder: Reads the video.
-        medium: Its `sha256`, `mime` and `ref`, which also says which part of it is written, and how (`fetching.py`).
-        limits: What reading it may cost.
-        crashed: What is not to be watched again, and where more of it is noted.
-        out: An empty file; worthless if there is no clip.
+    `medium` has `sha256`, `mime` and `ref`, which also says which part is written, and how (`fetching.py`). `crashed`
+    holds videos not to watch again, and collects new ones.
     """
     reference = medium["ref"]
     content = finder.open(medium)
     if isinstance(content, Unavailable):
-        return Lacking(MEDIA_GONE, content.file, content.reason)
+        return MissingMedia(MEDIA_GONE, content.file, content.reason)
     part = reference["clip"]
     clip, options = Clip(part["start"], part["end"]), ClipFile(**part["file"])
     if crashed.has(medium["sha256"], clip):
-        return Lacking(MEDIA_UNCHANGEABLE, reference["path"], CRASHED)
+        return MissingMedia(MEDIA_UNCHANGEABLE, reference["path"], CRASHED)
     try:
         return cut_isolated(_Reading(content), medium["mime"], clip, options, limits, out)
     except UnwatchableError as error:
         if error.reason == CRASHED and medium["sha256"] is not None:
             crashed.add_part(medium["sha256"], clip, error.detail)
-        return Lacking(MEDIA_UNCHANGEABLE, reference["path"], error.reason)
+        return MissingMedia(MEDIA_UNCHANGEABLE, reference["path"], error.reason)
     except _UnreadableError:
-        return Lacking(MEDIA_GONE, reference["path"], UNREADABLE)
+        return MissingMedia(MEDIA_GONE, reference["path"], UNREADABLE)
 
 
 def _known(clip: CutClip, file: Path) -> dict[str, Any]:
-    """What is known of a clip's file, as its medium has it."""
+    """The facts about a clip's file, as its medium has them."""
     with file.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
     return {"mime": clip.mime, "sha256": digest, "width": clip.width, "height": clip.height}
 
 
 def _listed(like: pa.ListArray, items: pa.StructArray, kind: pa.DataType) -> pa.ListArray:
-    """These items, in lists as long as others are."""
+    """These items, in lists of the same lengths as `like`."""
     counts = pc.list_value_length(like).to_numpy(zero_copy_only=False)
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), items, type=kind)

@@ -35,10 +35,10 @@ from winnow.pipelines.export.places.manifest import (
 from winnow.pipelines.export.places.overlaps import MARKER
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.concurrency import delete_objects
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.leases.lease import HeldError, Lease, Tenure
+from winnow.pipelines.store.leases.lease import HeldError, Lease, LeaseHold
 from winnow.pipelines.store.location import open_location
-from winnow.pipelines.store.together import delete_all
 from winnow.schemas.errors import ExportError, StageError
 from winnow.schemas.identity import canonical_json
 from winnow.schemas.typed_json import read_value
@@ -75,7 +75,7 @@ class BucketWork:
     target: ObjectStore
     aside: ObjectStore  # the hidden folder
     identity: str
-    tenure: Tenure
+    hold: LeaseHold
 
     def is_committed(self, shard: ShardName) -> bool:
         """Whether a shard is committed."""
@@ -95,11 +95,11 @@ class BucketWork:
 
     def put(self, made: Path, files: Sequence[FileRecord], intent: str) -> None:
         """Puts files under their names, after recording those names so that files of a stopped run are recognised."""
-        self.tenure.require(self.aside, self.target.root)
+        self.hold.require(self.aside, self.target.root)
         if files:
-            self.aside.put(self._own(_INTENTS, intent), canonical_json([one.path for one in files]).encode())
-        for one in files:
-            self.target.put(one.path, made / one.path)
+            self.aside.put(self._own(_INTENTS, intent), canonical_json([file.path for file in files]).encode())
+        for file in files:
+            self.target.put(file.path, made / file.path)
 
     def count(self) -> int:
         """The number of committed shards."""
@@ -115,7 +115,8 @@ class ExportBucket:
     disk = None
 
     def __init__(self, address: str, identity: str, wanted: Outline | None = None) -> None:
-        """`identity`: what to write; unfinished work of another is discarded. `wanted`: the same, for messages."""
+        """`identity`: what to write; unfinished work of another identity is discarded. `wanted`: the same, for
+        messages."""
         _, _, rest = address.partition("://")
         if "/" not in rest.strip("/"):
             raise ExportError(
@@ -151,12 +152,12 @@ class ExportBucket:
         left = [info.path for info in self._aside.list()] if done else []
         self._held.close()
         if done:
-            own = self._lease.tenure.term.record.removesuffix("json")
-            delete_all(self._aside, {*left, *(info.path for info in self._aside.list(own))})
+            own = self._lease.hold.term.record.removesuffix("json")
+            delete_objects(self._aside, {*left, *(info.path for info in self._aside.list(own))})
 
     @property
     def _holds(self) -> bool:
-        """Whether nobody has taken over, to whom everything belongs from then on."""
+        """Whether no other writer has taken over the place."""
         try:
             self._require_lease()
         except StageError:
@@ -164,7 +165,7 @@ class ExportBucket:
         return True
 
     def _require_lease(self) -> None:
-        self._lease.tenure.require(self._aside, self.path)
+        self._lease.hold.require(self._aside, self.path)
 
     @property
     def scratch(self) -> ObjectStore:
@@ -174,7 +175,7 @@ class ExportBucket:
     @property
     def work(self) -> BucketWork:
         """For the workers that write shards."""
-        return BucketWork(self._target, self._aside, self.identity, self._lease.tenure)
+        return BucketWork(self._target, self._aside, self.identity, self._lease.hold)
 
     def finished_manifest(self, *, replace: bool = False, notes: list[str] | None = None) -> Manifest | None:
         """The finished export there, if it is the wanted one; None if there is work to do."""
@@ -212,7 +213,7 @@ class ExportBucket:
         sizes = {info.path: info.size for info in self._target.list()}
         found: dict[tuple[str, int], ShardCommit] = {}
         for path, commit in self._commits():
-            if all(sizes.get(one.path) == one.bytes for one in commit.written.files):
+            if all(sizes.get(file.path) == file.bytes for file in commit.written.files):
                 found[commit.written.shard.output, commit.written.shard.number] = commit
             else:
                 self._aside.delete(path)
@@ -237,10 +238,10 @@ class ExportBucket:
     def finish(self, manifest: Manifest, closing_files: Mapping[str, bytes]) -> None:
         """Puts the closing files, removes files that are not of the export, then publishes by putting the manifest."""
         self._require_lease()
-        expected = {one.path for one in manifest.files}
+        expected = {file.path for file in manifest.files}
         marker = self._marker()
         replaced = marker.replaced if marker is not None else ()
-        delete_all(self._target, {*replaced, *self._intended()} - expected)
+        delete_objects(self._target, {*replaced, *self._intended()} - expected)
         for path, content in sorted(closing_files.items()):
             self._target.put(path, content)
         self._target.put(MANIFEST, manifest.to_json())
@@ -284,11 +285,11 @@ class ExportBucket:
     def _clear(self) -> None:
         """Removes what was written; the marker goes last, the leases stay."""
         found = [info.path for info in self._aside.list()]
-        delete_all(self._aside, (path for path in found if path != MARKER and not path.startswith(layout.LEASES)))
+        delete_objects(self._aside, (path for path in found if path != MARKER and not path.startswith(layout.LEASES)))
         self._aside.delete(MARKER)
 
     def _drop(self, prefix: str) -> None:
-        delete_all(self._aside, [info.path for info in self._aside.list(prefix)])
+        delete_objects(self._aside, [info.path for info in self._aside.list(prefix)])
 
 
 @dataclass(frozen=True, slots=True)

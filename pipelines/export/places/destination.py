@@ -30,7 +30,7 @@ class Work(Protocol):
     def commit(self, made: Path, commit: ShardCommit) -> None:
         """Moves a shard's files to the unfinished export and commits the shard.
 
-        A shard that is written twice has the same bytes, so the second commit does no harm.
+        A shard that is written twice has the same bytes, so a second commit is harmless.
         """
         ...
 
@@ -64,13 +64,10 @@ class ExportPlace(Protocol):
     def finished_manifest(self, *, replace: bool = False, notes: list[str] | None = None) -> Manifest | None:
         """The finished export there, if it is the wanted one; None if there is work to do.
 
-        Args:
-            replace: Another export is replaced once the new one is complete. One of the same plan is read in full, and
-                is replaced too if its files are damaged or samples were left out of it.
-            notes: Receives the reason why an export of the same plan is replaced.
+        With `replace`, another export is replaced once the new one is complete. One of the same plan is read in full,
+        and is replaced too if files are damaged or samples were left out; `notes` receives the reason.
 
-        Raises:
-            ExportError: It is another export, or files are missing or have the wrong size.
+        ExportError if it is another export, or files are missing or have the wrong size.
         """
         ...
 

@@ -43,8 +43,7 @@ def replaced_folder(target: str | Path) -> Path:
 def read_manifest(target: Path, path: str | Path) -> Manifest | None:
     """The manifest of the export there; None if there is nothing. `path`: the folder's name in errors.
 
-    Raises:
-        ExportError: There are files, but no manifest of ours.
+    ExportError if there are files, but no manifest of ours.
     """
     try:
         held = os.listdir(target)
@@ -98,15 +97,10 @@ class WantedExport:
     def is_met_by(self, manifest: Manifest, target: ObjectStore, *, replace: bool, notes: list[str] | None) -> bool:
         """Whether the existing export is the wanted one; if not, it is to be replaced.
 
-        Args:
-            manifest: Of the existing export.
-            target: Where it is.
-            replace: It may be replaced. One of the same plan is read completely, and replaced too if its files are
-                damaged or samples were left out of it.
-            notes: Receives the reason why an export of the same plan is replaced.
+        With `replace`, one of the same plan is read in full, and is replaced too if files are damaged or samples were
+        left out; `notes` receives the reason.
 
-        Raises:
-            ExportError: It is a different or damaged export, and may not be replaced.
+        ExportError if it is a different or damaged export that may not be replaced.
         """
         if manifest.identity != self.identity:
             if replace:

@@ -16,14 +16,17 @@ import contextlib
 import fcntl
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 import orjson
 
-from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, WrittenShard, joining
+from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, ShardName, WrittenShard, joining
 from winnow.pipelines.export.places.destination import disk_errors, in_use_error
-from winnow.pipelines.export.places.disk_work import COMMITS, FILES, SCRATCH, DiskWork, ScratchDisk
 from winnow.pipelines.export.places.existing import (
     WantedExport,
     absolute_folder,
@@ -41,6 +44,7 @@ from winnow.pipelines.export.places.manifest import (
     Manifest,
     Outline,
     ShardCommit,
+    commit_name,
     file_records,
     sha256_of,
 )
@@ -49,6 +53,56 @@ from winnow.pipelines.processes.identity import boot_id
 from winnow.pipelines.store.local import UNFINISHED, LocalStore, sync
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import Json, canonical_json
+
+
+@dataclass(frozen=True)
+class ScratchDisk(LocalStore):
+    """A store whose objects appear under their names complete, but not necessarily flushed to the disk."""
+
+    def _sync(self, stream: BinaryIO) -> None:
+        """Does not wait for the disk."""
+
+
+FILES = "files"
+COMMITS = "commits"
+SCRATCH = "scratch"
+
+
+@dataclass(frozen=True)
+class DiskWork:
+    """The work folder of one identity."""
+
+    folder: Path
+
+    def is_committed(self, shard: ShardName) -> bool:
+        """Whether a shard is committed."""
+        return LocalStore(self.folder).exists(_commit(shard))
+
+    @contextmanager
+    def writing(self) -> Iterator[Path]:
+        """Yields a folder on the same disk, so that files need not be copied."""
+        with tempfile.TemporaryDirectory(dir=self.folder / SCRATCH, prefix="shard-") as name:
+            yield Path(name)
+
+    def commit(self, made: Path, commit: ShardCommit) -> None:
+        """Moves a shard's files to the unfinished export and commits the shard."""
+        for file in commit.written.files:
+            target = self.folder / FILES / file.path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(made / file.path, target)
+        LocalStore(self.folder).put_if_absent(_commit(commit.written.shard), commit.to_json())
+
+    def count(self) -> int:
+        """The number of committed shards."""
+        try:
+            return len(os.listdir(self.folder / COMMITS))
+        except OSError:
+            return 0
+
+
+def _commit(shard: ShardName) -> str:
+    return f"{COMMITS}/{commit_name(shard)}"
+
 
 _LOCK = "lock"
 
@@ -151,8 +205,8 @@ class ExportFolder:
         files = self._work / FILES
         for path, commit in self._commits():
             if any(
-                size_of(files / one.path) != one.bytes or sha256_of(files / one.path) != one.sha256
-                for one in commit.written.files
+                size_of(files / file.path) != file.bytes or sha256_of(files / file.path) != file.sha256
+                for file in commit.written.files
             ):
                 path.unlink()
 
@@ -172,7 +226,7 @@ class ExportFolder:
         with disk_errors(self.path):
             found: dict[tuple[str, int], ShardCommit] = {}
             for path, commit in self._commits():
-                if all(size_of(self._work / FILES / one.path) == one.bytes for one in commit.written.files):
+                if all(size_of(self._work / FILES / file.path) == file.bytes for file in commit.written.files):
                     found[commit.written.shard.output, commit.written.shard.number] = commit
                 else:
                     path.unlink()
@@ -191,10 +245,10 @@ class ExportFolder:
             into.mkdir()
             paths = [path for made in join(self._work / FILES, shards, into) for path in made.files]
             records = file_records(into, paths)
-            for one in records:
-                target = self._work / FILES / one.path
+            for record in records:
+                target = self._work / FILES / record.path
                 target.parent.mkdir(parents=True, exist_ok=True)
-                os.replace(into / one.path, target)
+                os.replace(into / record.path, target)
             return records
 
     def finish(self, manifest: Manifest, closing: Mapping[str, bytes]) -> None:
@@ -204,7 +258,7 @@ class ExportFolder:
             for path, content in sorted(closing.items()):
                 files.put(path, content)
             files.put(MANIFEST, manifest.to_json())
-            expected = {MANIFEST, *(one.path for one in manifest.files)}
+            expected = {MANIFEST, *(file.path for file in manifest.files)}
             for info in list(files.list()):  # left by an earlier attempt and not part of the export
                 if info.path not in expected:
                     files.delete(info.path)

@@ -35,7 +35,7 @@ class LeftOut:
 
     @property
     def may_return(self) -> bool:
-        """Whether writing the export again may help: a file may be back, a picture stays what it is."""
+        """Whether writing the export again may help: a missing file may be back, but a picture stays unchangeable."""
         return self.reason != MEDIA_UNCHANGEABLE
 
 
@@ -122,17 +122,17 @@ class Manifest:
 
     def other_options(self, wanted: Outline) -> Iterator[str]:
         """Each option that differs from the wanted one, with both values; the plans are not compared."""
-        said: tuple[dict[str, Json], dict[str, Json]] = (
+        options_of_both: tuple[dict[str, Json], dict[str, Json]] = (
             {"format": self.format, "shard_bytes": self.shard_bytes},
             {"format": wanted.format, "shard_bytes": wanted.shard_bytes},
         )
         if self.format == wanted.format:
-            for all_, options in zip(said, (self.options, wanted.options), strict=True):
+            for all_, options in zip(options_of_both, (self.options, wanted.options), strict=True):
                 all_.update(options if isinstance(options, Mapping) else {"options": options})
-        here, there = said
+        here, there = options_of_both
         for name in [*here, *(name for name in there if name not in here)]:
             if name not in here or name not in there or here[name] != there[name]:
-                values = [_shown(one[name]) if name in one else "nothing" for one in said]
+                values = [_shown(one[name]) if name in one else "nothing" for one in options_of_both]
                 yield f"{name} ({values[0]} there, {values[1]} in the recipe)"
 
     @classmethod

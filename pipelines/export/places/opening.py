@@ -22,20 +22,14 @@ def export_place(path: str, identity: str, wanted: Outline | None = None) -> Exp
 
 
 def existing_manifest(path: str) -> Manifest | None:
-    """The manifest of the finished export there; None if there is none.
-
-    Raises:
-        ExportError: There are files, but no manifest of ours.
-    """
+    """The manifest of the finished export there; None if there is none. ExportError for files without a manifest of
+    ours."""
     return bucket_manifest(path) if "://" in path else read_manifest(Path(path), path)
 
 
 def require_place(path: str, *, replace: bool) -> Manifest | None:
-    """The manifest of the finished export there, after checking what a writer would refuse; None if there is none.
-
-    Raises:
-        ExportError: There are files of somebody else's, or no folder can be made there.
-    """
+    """The manifest of the finished export there, if any; ExportError for what a writer would refuse: foreign files, or
+    a place where no folder can be made."""
     if "://" in path:
         return bucket_manifest(path)
     target = absolute_folder(path)

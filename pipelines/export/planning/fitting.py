@@ -45,18 +45,17 @@ class _Asked:
             )
         if not self.samples:
             return None
-        said = (
+        message = (
             f"{count_of(self.samples, 'sample')} of the plan cannot be exported, such as {self.first}; "
             f"{self.wanted.expected}: {self.wanted.remedy}"
         )
-        return Problem(self.export.place, self.export.where, said)
+        return Problem(self.export.place, self.export.where, message)
 
 
 def require_media(objects: ObjectStore, draw: Draw, exports: Sequence[BoundExport]) -> None:
     """Checks that every sample of a draw has the media that each export requires.
 
-    Raises:
-        RecipeError: How many samples do not, for each export, and the first of them.
+    RecipeError with, for each export, the number of samples that do not, and the first of them.
     """
     asked = [_Asked(export, wanted) for export in exports if (wanted := _wanted(export)) is not None]
     if not asked:

@@ -82,7 +82,7 @@ class Cutting:
     @property
     def shards(self) -> int:
         """The number of shards of all outputs."""
-        return sum(len(one.counts) for one in self.outputs)
+        return sum(len(output.counts) for output in self.outputs)
 
 
 def order_key(seed: int) -> Key:
@@ -91,16 +91,10 @@ def order_key(seed: int) -> Key:
 
 
 def cut_outputs(objects: ObjectStore, draw: Draw, ways: Iterable[Way]) -> dict[Way, Cutting]:
-    """Cuts every output for each way's cap, by bytes of edited texts, and of media where included.
+    """Cuts every output by each way's cap, in bytes of edited texts, and of media where included.
 
-    Args:
-        objects: The store's objects.
-        draw: The draw to export.
-        ways: The ways of the exports; a cap counts bytes before compression. Media count with the size of the files
-            that the store refers to, pictures that are encoded anew with an estimate by their pixels.
-
-    Raises:
-        ExportError: A cap is so small that there would be more files than an export may have.
+    Caps count bytes before compression. Media count with their file size, re-encoded pictures with an estimate by
+    pixels. ExportError if a cap gives more files than an export may have.
     """
     wanted = sorted(set(ways))
     changes = sorted({way.pictures for way in wanted if way.media})
@@ -112,7 +106,7 @@ def cut_outputs(objects: ObjectStore, draw: Draw, ways: Iterable[Way]) -> dict[W
         way: [_Cut(one, planned.name) for one, planned in zip(outputs, draw.plan.outputs, strict=True)]
         for way, outputs in histograms.items()
     }
-    if any(len(one.places) for outputs in cuts.values() for one in outputs):
+    if any(len(output.places) for outputs in cuts.values() for output in outputs):
         for some in _samples(objects, draw, []):
             for of_way in cuts.values():
                 of_way[some.output].keep_near(some.order)
@@ -171,7 +165,7 @@ def _referred(objects: ObjectStore, shard: DrawnShard, changes: Sequence[str]) -
 
 
 def _estimated_clips(items: pa.StructArray, lengths: Counts) -> Counts:
-    """The lengths, but of clips about what they will have: at most their video."""
+    """The lengths; those of clips are estimates, at most their video's length."""
     if items.type.get_field_index("clip") < 0:  # of a store from before there were clips
         return lengths
     is_clip = np.asarray(pc.struct_field(items, "clip").is_valid(), np.bool_)

@@ -79,8 +79,8 @@ class ArcGrammar:
         found = _V2.fullmatch(header) or _V1.fullmatch(header)
         if found is None:
             return Fault("bad_header", "not a line of `URL IP date type length`")
-        said = found.groupdict().get("status", b"-")
-        status = None if said == b"-" else int(said)
+        code = found.groupdict().get("status", b"-")
+        status = None if code == b"-" else int(code)
         return ArcHead(len(header), int(found["length"]), found["url"], found["date"], found["mime"], status)
 
     def key(self, head: ArcHead) -> str | None:

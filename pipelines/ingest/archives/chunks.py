@@ -1,4 +1,4 @@
-"""Finds the chunks of a body that was stored as it was sent (RFC 9112, section 7.1), held or of any size."""
+"""Finds the chunks of a body that was stored as sent (RFC 9112, section 7.1), in memory or of any size."""
 
 import re
 from collections.abc import Iterator
@@ -17,19 +17,17 @@ CHUNKED: Final = "chunked"
 
 
 class NotCodedError(Exception):
-    """The body is in no chunks, or not in a coding, whatever its header says."""
+    """The body is not in chunks or in the coding that its header declares."""
 
 
 class BrokenOffError(Exception):
-    """The body began in chunks, or in a coding, and does not end so."""
+    """The body began in chunks or in a coding, but is incomplete."""
 
 
 def chunks(flow: Flow, at: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yields the range of each chunk, forward; what was yielded before an error is the beginning of the body.
+    """Yields the range of each chunk, forward; ranges before an error are the beginning of the body.
 
-    Raises:
-        NotCodedError: Nothing that was yielded is a chunk.
-        BrokenOffError: The last of them is cut off, or no other begins behind it.
+    NotCodedError if the body is not chunked; BrokenOffError if the last chunk is cut off, or no chunk follows it.
     """
     seen = 0
     while line := _SIZE.match(flow.peek(at, max(min(_LINE_BYTES, end - at), 0))):

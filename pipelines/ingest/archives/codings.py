@@ -1,7 +1,7 @@
-"""Undoes the content codings of HTTP (RFC 9110, section 8.4.1), a piece at a time.
+"""Decodes the content codings of HTTP (RFC 9110, section 8.4.1), piece by piece.
 
-A coding is tried, not believed: bytes that do not begin like it were decoded before they were stored. No decoder gives
-more than a step of output at once, however much a few bytes hold.
+A declared coding is tried, not believed: bytes that do not begin like it were decoded before they were stored. A
+decoder returns only one step of output at a time, however far its input expands.
 """
 
 import re
@@ -15,7 +15,7 @@ from isal import isal_zlib
 from winnow.pipelines.ingest.archives.chunks import BrokenOffError, NotCodedError
 from winnow.pipelines.ingest.archives.members import INFLATE_ERROR
 
-__all__ = ["undone"]
+__all__ = ["decoded_content"]
 
 _INPUT_STEP: Final = 64 << 10
 _OUTPUT_STEP: Final = 1 << 20
@@ -28,16 +28,11 @@ _GZIP_BITS, _ZLIB_BITS, _RAW_BITS = 31, 15, -15
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
 
-def undone(coding: str, stored: Iterable[bytes]) -> Iterator[bytes]:
-    """Yields what is in a coding, forward; what was yielded before an error is its beginning.
+def decoded_content(coding: str, stored: Iterable[bytes]) -> Iterator[bytes]:
+    """Yields the decoded content, forward; what was yielded before an error is its beginning. `coding` is in lower
+    case.
 
-    Args:
-        coding: Its name in lower case.
-        stored: The coded bytes, in pieces of any size.
-
-    Raises:
-        NotCodedError: The bytes are not in the coding, and nothing that was yielded counts.
-        BrokenOffError: They began in it, and do not end so.
+    NotCodedError if the bytes are not in the coding, so that no output counts; BrokenOffError if they are incomplete.
     """
     source = _Source(stored)
     decoder = _DECODERS.get(coding)
@@ -50,7 +45,7 @@ def undone(coding: str, stored: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class _Source:
-    """Pieces of stored bytes, taken forward; what a decoder did not use is given back."""
+    """Stored bytes, read forward; a decoder gives back what it did not use."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = iter(pieces)
@@ -58,13 +53,13 @@ class _Source:
         self._at = 0
 
     def peek(self, count: int) -> bytes:
-        """The next bytes, fewer only at the end."""
+        """The next bytes, without taking them; fewer only at the end."""
         while len(self._piece) - self._at < count and (piece := next(self._pieces, b"")):
             self._piece, self._at = memoryview(bytes(self._piece[self._at :]) + piece), 0
         return bytes(self._piece[self._at : self._at + count])
 
     def take(self, most: int) -> memoryview:
-        """Some of the next bytes; none only at the end."""
+        """Takes some of the next bytes; none only at the end."""
         if self._at == len(self._piece):
             self._piece, self._at = memoryview(next(self._pieces, b"")), 0
         taken = self._piece[self._at : self._at + most]
@@ -72,7 +67,7 @@ class _Source:
         return taken
 
     def give_back(self, count: int) -> None:
-        """The end of what was taken last is taken again."""
+        """Gives back the last bytes taken."""
         self._at -= count
 
 
@@ -156,7 +151,7 @@ def _unzstd(source: _Source) -> Iterator[bytes]:
 
 
 def _without_magic(source: _Source, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Raw deflate and brotli have no magic: bytes that fail at once, or read as text, were never in the coding."""
+    """Raw deflate and brotli have no magic: input that fails at once, or looks like text, was never in the coding."""
     beginning = source.peek(_INPUT_STEP)
     has_begun = False
     try:

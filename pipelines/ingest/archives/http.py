@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from winnow.pipelines.ingest.archives.chunks import CHUNKED, BrokenOffError, NotCodedError, chunks
-from winnow.pipelines.ingest.archives.codings import undone
+from winnow.pipelines.ingest.archives.codings import decoded_content
 from winnow.pipelines.ingest.archives.flows import HeldFlow
 from winnow.schemas.rows.opt_out import HEADER_NAMES
 
@@ -64,7 +64,7 @@ class Payload:
 
     body: bytes | None
     head: bytes = b""
-    undone: str = ""
+    codings_removed: str = ""
     ignored: str = ""
 
 
@@ -122,18 +122,15 @@ def _percent(match: re.Match[str]) -> str:
 
 
 def decode_payload(head: HttpHead, stored: bytes, cap: int, truncated: bool) -> Payload | str:
-    """Undoes the payload's codings, or says what is wrong with it.
+    """Decodes the payload's codings, or says what is wrong with it.
 
-    Args:
-        head: the response's header.
-        stored: the payload as stored.
-        cap: the largest body in bytes.
-        truncated: whether the record says that it was cut off, so that a broken end is expected.
+    `cap`: the largest body in bytes. `truncated`: whether the record says that it was cut off, so that an error at the
+    end is expected.
     """
     transfer, content = head.codings(b"transfer-encoding"), head.codings(b"content-encoding")
     if len(transfer) + len(content) > MAX_CODINGS:
         return f"more than {MAX_CODINGS} codings"
-    undone: list[str] = []
+    removed: list[str] = []
     ignored: list[str] = []
     body, is_large = stored, False
     for codings, is_content in ((transfer, False), (content, True)):
@@ -142,8 +139,8 @@ def decode_payload(head: HttpHead, stored: bytes, cap: int, truncated: bool) -> 
             if result.state in ("whole", "large") or (result.state == "broken" and truncated and result.body):
                 body = result.body
                 if is_content:
-                    undone.append(coding)
-                if result.state == "large":  # of what is inside, the beginning can still be told
+                    removed.append(coding)
+                if result.state == "large":  # the beginning of the content is still readable
                     is_large = truncated = True
             elif result.state == "foreign":
                 if is_content:
@@ -153,7 +150,7 @@ def decode_payload(head: HttpHead, stored: bytes, cap: int, truncated: bool) -> 
                     f"the {'content' if is_content else 'transfer'} coding {coding[:40]!r} breaks off or is not undone"
                 )
     is_large = is_large or len(body) > cap
-    named = ", ".join(reversed(undone)), ", ".join(reversed(ignored))
+    named = ", ".join(reversed(removed)), ", ".join(reversed(ignored))
     return Payload(None, body[:HEAD_BYTES], *named) if is_large else Payload(body, b"", *named)
 
 
@@ -168,7 +165,7 @@ class _Decoded:
 def _decoded(coding: str, body: bytes, cap: int) -> _Decoded:
     out = bytearray()
     try:
-        for piece in _of_chunks(body) if coding == CHUNKED else undone(coding, (body,)):
+        for piece in _of_chunks(body) if coding == CHUNKED else decoded_content(coding, (body,)):
             out += piece
             if len(out) > cap and coding != CHUNKED:  # chunks are never larger than the stored payload
                 return _Decoded("large", bytes(out[:HEAD_BYTES]))

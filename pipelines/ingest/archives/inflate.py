@@ -74,7 +74,7 @@ def inflated_members(
 
 
 def _in_blocks(pieces: Iterable[bytes | Marker]) -> Iterator[bytes | Marker]:
-    """Joins pieces to blocks of about 1 MiB; what is no piece ends the block before it."""
+    """Joins pieces to blocks of about 1 MiB; anything else ends the block before it."""
     pending: list[bytes] = []
     held = 0
     for piece in pieces:
@@ -266,7 +266,7 @@ def _damage(source: _Input, start: int, reason: str, why: str) -> Damage:
 
 
 def has_reserved_flags(head: bytes) -> bool:
-    """Whether a gzip header asks for what RFC 1952 has not defined, which must be refused; isal reads on."""
+    """Whether a gzip header sets flags that RFC 1952 reserves, which must be refused; isal ignores them."""
     return len(head) > 3 and head[3] & 0xE0 != 0
 
 
@@ -276,7 +276,7 @@ def skippable(head: bytes) -> bool:
 
 
 def refusal(head: bytes, codec: Codec, limits: ReadLimits) -> tuple[str, str] | None:
-    """Why a member is refused by its first 18 bytes alone, or None: the one statement, for readers and the audit."""
+    """Why the first 18 bytes of a member are refused, or None; the one rule for readers and the audit."""
     if codec == "gz":
         if head[:2] != b"\x1f\x8b"[: len(head)]:
             return "corrupt_member", "no gzip member begins here"

@@ -1,7 +1,7 @@
-"""Gives ranges of a record's body that is too large to hold: out of a plain archive, else out of a scratch file.
+"""Gives ranges of a record's body that is too large to hold: from a plain archive, else from a scratch file.
 
-A body in a compressed member, in a content coding, or one that was stored in chunks, is written once to an unnamed
-temporary file, which the limit of a member (`max_member_bytes`) bounds; memory holds a few pieces.
+A body in a compressed member, in a content coding or in chunks is written once to an unnamed temporary file, bounded by
+`max_member_bytes`; memory holds a few pieces.
 """
 
 import errno
@@ -14,7 +14,7 @@ from typing import IO, BinaryIO, Final, cast
 from winnow.filters.image.decode.containers import Bytes
 from winnow.pipelines.decoding.file_bytes import FileBytes
 from winnow.pipelines.ingest.archives.chunks import CHUNKED, BrokenOffError, NotCodedError, chunks
-from winnow.pipelines.ingest.archives.codings import undone
+from winnow.pipelines.ingest.archives.codings import decoded_content
 from winnow.pipelines.ingest.archives.flows import FileFlow, Flow
 from winnow.pipelines.ingest.archives.members import GzipMembers, Member, Members
 from winnow.pipelines.ingest.archives.zstd_members import ZstdMembers
@@ -27,7 +27,7 @@ _PIECE: Final = 1 << 20
 
 
 class UnreadableBodyError(Exception):
-    """Why a body cannot be read whole: a reason for which records are quarantined, and what is wrong."""
+    """Why a body cannot be read whole: a reason for quarantine, and details."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
@@ -52,7 +52,7 @@ class OpenBody:
     scratch: IO[bytes] | None = None
 
     def close(self) -> None:
-        """Gives up the scratch file; the archive stays open."""
+        """Removes the scratch file; the archive stays open."""
         if self.scratch is not None:
             self.scratch.close()
 
@@ -66,19 +66,10 @@ def open_body(stream: BinaryIO, size: int, record: Record, limits: ReadLimits) -
 
 
 def read_body(stream: BinaryIO, size: int, record: Record, limits: ReadLimits) -> OpenBody:
-    """The body of a record that has a `large` one.
+    """The body of a record that has a `large` one; `stream` is its archive, which stays open while the body is read.
 
-    Args:
-        stream: The archive, open until the body is closed.
-        size: Its length.
-        record: What its reader found.
-        limits: What was read under.
-
-    Raises:
-        UnreadableBodyError: Its chunks or codings break off, it has more than `limits.max_member_bytes`, or its bytes
-            are no longer there.
-        OSError: The archive cannot be read.
-        StageError: There is no room for the scratch file.
+    UnreadableBodyError if its codings are incomplete, it exceeds `limits.max_member_bytes`, or its bytes are gone;
+    StageError if there is no room for the scratch file.
     """
     large = record.large
     assert large is not None
@@ -122,7 +113,7 @@ def _unpacked(pieces: Iterator[bytes], most: int) -> OpenBody:
 
 
 def _flow(stream: BinaryIO, size: int, record: Record, large: LargeBody, limits: ReadLimits) -> Flow:
-    """The bytes among which the body lies."""
+    """The bytes in which the body lies."""
     flow = FileFlow(stream, size)
     compression = record.container.rpartition(".")[2]
     if compression not in ("gz", "zst"):
@@ -133,16 +124,16 @@ def _flow(stream: BinaryIO, size: int, record: Record, large: LargeBody, limits:
 
 
 def _decoded(flow: Flow, large: LargeBody, codings: Sequence[str]) -> Iterator[bytes]:
-    """The body, forward, a piece at a time; chunks are the first of the codings, if any."""
+    """The body, forward, piece by piece; chunks count as the first of the codings."""
     pieces = _range(flow, large.start, large.start + large.length)
     for number, coding in enumerate(codings):
-        inner = _of_chunks(flow, large) if coding == CHUNKED else undone(coding, pieces)
+        inner = _of_chunks(flow, large) if coding == CHUNKED else decoded_content(coding, pieces)
         pieces = _believed(inner, number, large.cut)
     return pieces
 
 
 def _believed(pieces: Iterator[bytes], number: int, is_cut: bool) -> Iterator[bytes]:
-    """What one coding gives; the beginning of it where its record says that it was cut off."""
+    """What one coding gives; only the beginning if the record says that the body was cut off."""
     has_begun = False
     try:
         for piece in pieces:

@@ -21,7 +21,7 @@ Opens: TypeAlias = Callable[[bytes], bool]
 
 HELD_BYTES = 16 << 20  # a member that inflates to more is verified in one pass and read in a second
 PROBE_BYTES = 16 << 10  # how far a possible start of a member is inflated to verify it
-MANY_TRIES = 1 << 62  # who reads a file looks as long as there is something to find
+MANY_TRIES = 1 << 62  # a reader of a file searches to its end
 GZIP_WINDOW = 31  # wbits: a gzip header and trailer, the checksum verified
 INFLATE_ERROR: type[Exception] = cast(type[Exception], igzip_lib.IsalError)  # its stub calls it an instance
 GZIP_MAGIC = b"\x1f\x8b\x08"
@@ -63,7 +63,7 @@ class Members(ABC):
         """The inflated bytes of a member that is not held in memory, or that was cut off."""
 
     def next_start(self, at: int, limit: int, tries: int = MANY_TRIES) -> int:
-        """The first position in [at, limit) where `begins` holds, or -1; it is asked so many times at most."""
+        """The first position in [at, limit) where `begins` holds, or -1; tests at most `tries` positions."""
         hit = self._flow.find(self.magic, at, limit)
         while hit >= 0 and not self.begins(hit):
             tries -= 1

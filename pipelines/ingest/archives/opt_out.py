@@ -19,12 +19,12 @@ def of_headers(fields: Fields) -> dict[str, Json]:
     return _bounded(HEADERS, ((name.decode("ascii"), decode_field(value), cut) for name, value, cut in values))
 
 
-def with_metas(said: Json, html: str) -> Json:
+def with_metas(statements: Json, html: str) -> Json:
     """Adds the statements of a page's `<meta>` elements to those of its response."""
     found = _bounded(META, opt_out_elements(html))
     if not found[META]:
-        return said
-    return {**(said if isinstance(said, Mapping) else {}), **found}
+        return statements
+    return {**(statements if isinstance(statements, Mapping) else {}), **found}
 
 
 def _bounded(where: str, statements: Iterable[tuple[str, str, bool]]) -> dict[str, Json]:

@@ -1,9 +1,9 @@
-"""Ties a capture to what the records beside it say of where its address was found: `Referer` and `via`.
+"""Attaches to a capture what the records beside it say of where its address was found: `Referer` and `via`.
 
-Crawlers write a capture, the request for it and their notes on it next to each other, in any order. A request or
-metadata record belongs to a capture if one names the other's id or, where neither names any, if their addresses are
-equal; at most `MOST_RECORDS` and `NEAR_BYTES` may lie between. So a file gives the same however it is cut into parts:
-a part reads the records before its first one, and behind its last, for what they say.
+Crawlers write a capture, its request and their notes next to each other, in any order. A request or metadata record
+belongs to a capture if one names the other's id or, if neither names any, if their addresses are equal; at most
+`MOST_RECORDS` and `NEAR_BYTES` may lie between. So a file gives the same result however it is cut: a part also reads
+the records before its first and after its last one.
 """
 
 import re
@@ -35,15 +35,15 @@ _HOPS: Final = re.compile(r"[0-9]{0,9}\+?[A-Za-z]{0,255}")
 
 
 def referrers_of_request(content: bytes, start: int, stop: int, url: str | None) -> tuple[str, ...]:
-    """The pages that the stored header of a request for an address names.
+    """The pages that a stored request header names.
 
-    Browsers tell another site nothing but the page's own site, such as `https://e.org/`: that names no page.
+    Browsers tell another site only the page's own site, such as `https://e.org/`: that names no page.
     """
     end = content.find(b"\r\n\r\n", start, stop)
     found = _REFERER.findall(content, start, stop if end < 0 else end)
     if not found:
         return ()
-    return tuple(one for one in _addresses(found) if not _SITE.fullmatch(one) or _is_of(one, url))
+    return tuple(address for address in _addresses(found) if not _SITE.fullmatch(address) or _is_of(address, url))
 
 
 def found_by_crawler(content: bytes, start: int, stop: int) -> tuple[tuple[str, ...], str | None]:
@@ -67,21 +67,21 @@ def take_page_info(record: Record, block: Block) -> None:
     if not block.held or block.length > _PAGE_INFO_BYTES:
         return
     try:
-        said = orjson.loads(block.content[block.start : block.start + block.length])
+        listing = orjson.loads(block.content[block.start : block.start + block.length])
     except orjson.JSONDecodeError:
         return
-    loaded = said.get("urls") if isinstance(said, dict) else None
+    loaded = listing.get("urls") if isinstance(listing, dict) else None
     if not isinstance(loaded, dict):
         return
-    page = web_address(str(said.get("url") or "") or (record.url or "").removeprefix(PAGE_INFO))
+    page = web_address(str(listing.get("url") or "") or (record.url or "").removeprefix(PAGE_INFO))
     images = [url for url, one in loaded.items() if _is_image(one) and web_address(url)][:MOST_LOADED]
     if page is not None and images:
         record.metadata[LOADED] = {"url": page, "images": list[Json](images)}
 
 
 @dataclass(frozen=True, slots=True)
-class TiedReader:
-    """Reads an archive; its captures have what records beside them say."""
+class ReferrerReader:
+    """Reads an archive; its captures include what records beside them say."""
 
     read: Reader
 
@@ -97,13 +97,13 @@ class TiedReader:
         if part.start > 0:
             for event in events(max(0, part.start - NEAR_BYTES), part.start):
                 _look_back(before, event)
-        held: _Held | None = None
+        held: _WaitingCapture | None = None
         for event in events(part.start, part.end):
             if held is not None and held.is_done(event):
                 yield from held.released()
                 held = None
             if isinstance(event, Record):
-                held = _Held(event, before)
+                held = _WaitingCapture(event, before)
             elif held is not None:
                 held.take(event)
             else:
@@ -122,14 +122,14 @@ class TiedReader:
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """What a record beside captures says, and where it stands."""
+    """What a record beside captures says, and its position."""
 
     offset: int
     referral: Referral
 
 
-class _Held:
-    """A capture that waits for what the records behind it say."""
+class _WaitingCapture:
+    """A capture that waits for the records behind it."""
 
     def __init__(self, record: Record, before: Iterable[_Note]) -> None:
         self._record = record
@@ -141,19 +141,19 @@ class _Held:
                 self._tie(note.referral)
 
     def is_done(self, event: Event) -> bool:
-        """Whether this event, or one behind it, cannot belong to the capture any more."""
+        """Whether neither this event nor later ones can belong to the capture."""
         if not isinstance(event, Dropped) or self._seen >= MOST_RECORDS:
             return True
         return event.span.offset - self.end > NEAR_BYTES
 
     def look(self, event: Event) -> None:
-        """Tie what an event says, if it is of this capture."""
+        """Attach what an event says, if it is about this capture."""
         self._seen += 1
-        if isinstance(event, Dropped) and event.said is not None:
-            self._tie(event.said)
+        if isinstance(event, Dropped) and event.referral is not None:
+            self._tie(event.referral)
 
     def take(self, event: Event) -> None:
-        """The same, of an event that is to be yielded behind the capture."""
+        """The same for an event that must be yielded behind the capture."""
         self.look(event)
         self._behind.append(_plain(event))
 
@@ -162,24 +162,24 @@ class _Held:
         yield self._record
         yield from self._behind
 
-    def _tie(self, said: Referral) -> None:
+    def _tie(self, referral: Referral) -> None:
         record = self._record
-        if record.beside or len(said.ids) > 1:
-            if ({record.key, *record.beside} - {None, ""}).isdisjoint(said.ids):
+        if record.beside or len(referral.ids) > 1:
+            if ({record.key, *record.beside} - {None, ""}).isdisjoint(referral.ids):
                 return
-        elif said.url is None or said.url != record.url:
+        elif referral.url is None or referral.url != record.url:
             return
-        found = dict.fromkeys((*record.referrers, *said.referrers))
+        found = dict.fromkeys((*record.referrers, *referral.referrers))
         record.referrers = tuple(found)[:MOST_REFERRERS]
-        record.hops = record.hops or said.hops
+        record.hops = record.hops or referral.hops
 
 
 def _look_back(before: "deque[_Note]", event: Event) -> None:
     """Keeps what records since the last capture say."""
     if not isinstance(event, Dropped):
         before.clear()
-    elif event.said is not None:
-        before.append(_Note(event.span.offset, event.said))
+    elif event.referral is not None:
+        before.append(_Note(event.span.offset, event.referral))
 
 
 def _plain(event: Event) -> Event:

@@ -90,13 +90,13 @@ def unit_at(flow: Flow, at: int, max_header_bytes: int) -> Unit:
         if found.kind == ord("L"):
             long_name = raw.partition(b"\0")[0]
         elif found.kind != ord("K"):
-            said = _pax_fields(raw)
-            if said is None or (found.kind == ord("g") and (at != last or _of_members(said))):
+            extended = _pax_fields(raw)
+            if extended is None or (found.kind == ord("g") and (at != last or _of_members(extended))):
                 detail = "a pax header that cannot be used"
                 return Unit("damage", at, offset, last, flaw=detail, reason="bad_header")
             if found.kind == ord("g"):
                 return Unit("not_content", at, offset, last)
-            fields |= said
+            fields |= extended
     end = next_header(flow, offset if last >= 0 else offset + BLOCK)
     end = flow.size if end < 0 else end
     return Unit("damage", at, end, last, flaw="no header with the right checksum", reason="bad_header")

@@ -25,11 +25,7 @@ from winnow.pipelines.ingest.archives.http import (
     safe_text,
 )
 from winnow.pipelines.ingest.archives.opt_out import of_headers
-from winnow.pipelines.ingest.archives.referrers import (
-    found_by_crawler,
-    referrers_of_request,
-    take_page_info,
-)
+from winnow.pipelines.ingest.archives.referrers import found_by_crawler, referrers_of_request, take_page_info
 from winnow.pipelines.ingest.records import Dropped, Event, LargeBody, ReadLimits, Record, Referral, Span, Unreadable
 from winnow.schemas.identity import Json
 from winnow.schemas.records import FilePart
@@ -128,8 +124,8 @@ class WarcGrammar:
         """A record for captured content; revisits, requests and the like are dropped."""
         kind = head.kind
         if kind not in _CAPTURES:
-            said = self._referral(head, block) if kind in (b"request", b"metadata") else None
-            return Dropped(span, "revisit" if kind == b"revisit" else "not_content", said)
+            referral = self._referral(head, block) if kind in (b"request", b"metadata") else None
+            return Dropped(span, "revisit" if kind == b"revisit" else "not_content", referral)
         mime, charset = content_type(head.first(b"content-type") or b"")
         record = Record(
             span=span,
@@ -245,8 +241,8 @@ def _large_body(head: HttpHead, block: Block, size: int, truncated: bool) -> Lar
 
 
 def _note_codings(metadata: dict[str, Json], payload: Payload) -> None:
-    if payload.undone:
-        metadata["content_encoding"] = payload.undone
+    if payload.codings_removed:
+        metadata["content_encoding"] = payload.codings_removed
     if payload.ignored:
         metadata["content_encoding_ignored"] = payload.ignored
 

@@ -53,7 +53,7 @@ def find_format(name: str) -> SourceFormat:
         raise RecipeError(f"expected one of {', '.join(names)}, found {shown(name)}{suggestion(name, names)}")
     try:
         found = point.load()
-    except (ImportError, AttributeError) as error:  # in another package, or in one that it needs
+    except (ImportError, AttributeError) as error:  # the other package, or one that it needs, is broken
         raise RecipeError(f"source format {name!r} cannot be loaded: {error}") from error
     if not isinstance(found, SourceFormat) or {found.name, found.container} != {name} or found.is_auto:
         raise RecipeError(
@@ -82,7 +82,7 @@ def format_by_content(head: bytes, expected: SourceFormat) -> SourceFormat | Non
 
 @cache
 def format_of_container(container: str) -> SourceFormat | None:
-    """The format of what a record or a reference names as its container, such as `warc.gz`; None if there is none."""
+    """The format that a record or reference names as its container, such as `warc.gz`; None if there is none."""
     name = container.partition(".")[0]
     own = next((one for one in _own().values() if one.container == name), None)
     is_added = any(point.name == name for point in entry_points(ENTRY_POINTS))
@@ -96,18 +96,15 @@ def media_place(container: str) -> MediaPlace:
 
 
 def refused_settings(source: SourceConfig) -> str:
-    """What a recipe says of a source that is not for its format; empty if nothing is.
-
-    Raises:
-        RecipeError: There is no such format.
-    """
+    """Settings of a source that do not fit its format; empty if there are none. RecipeError if there is no such
+    format."""
     if source.format != AUTO:
         return find_format(source.format).refused_settings(source)
     return CLIPS_APART if source.clips is not None else refused_columns(source.columns)
 
 
 def container_reader(
-    format_name: str, path: str, columns: ColumnMapping, *, checked: bool = True, tied: bool = False
+    format_name: str, path: str, columns: ColumnMapping, *, checked: bool = True, with_referrers: bool = False
 ) -> Reader:
-    """Creates the reader of a file (see `HowRead`), which quarantines what it cannot read for whatever reason."""
-    return GuardedReader(format_of(format_name, path).reader(HowRead(path, columns, checked, tied)))
+    """Creates the reader of a file (see `HowRead`), which quarantines what it cannot read."""
+    return GuardedReader(format_of(format_name, path).reader(HowRead(path, columns, checked, with_referrers)))

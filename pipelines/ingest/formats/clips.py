@@ -23,11 +23,5 @@ def _refuses(source: SourceConfig) -> str:
 
 
 FORMAT = SourceFormat(
-    name="clips",
-    called="clips",
-    content="clips",
-    reader=_reader,
-    count=count_parquet,
-    shows="video",
-    refuses=_refuses,
+    name="clips", called="clips", content="clips", reader=_reader, count=count_parquet, shows="video", refuses=_refuses
 )

@@ -1,4 +1,4 @@
-"""The base of a source format: all that winnow knows of the files of one format, in one object."""
+"""The base of a source format: everything that winnow knows about files of one format, in one object."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -53,7 +53,7 @@ class HowRead:
     path: str
     columns: ColumnMapping
     checked: bool  # a table of another schema is refused, instead of its rows being quarantined
-    tied: bool  # captures have what records beside them say, which single records have no need of
+    with_referrers: bool  # captures have what records beside them say, which single records have no need of
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class SourceFormat:
 
     @property
     def in_recipe(self) -> str:
-        """What a recipe for its files says as `format`."""
+        """The value of `format` in a recipe for its files."""
         return "auto" if self.is_auto else self.name
 
     def ending(self, path: str) -> str:
@@ -181,7 +181,7 @@ class SourceFormat:
         return check_rows(claims, counted, file.size) if remains is None else remains
 
     def refused_settings(self, source: SourceConfig) -> str:
-        """What a recipe says of a source that is not for this format; empty if nothing is."""
+        """Settings of a source that do not fit this format; empty if there are none."""
         if self.refuses is not None and (why := self.refuses(source)):
             return why
         if source.clips is not None and self.container != "clips":

@@ -1,4 +1,4 @@
-"""Plain text: each file is a record. Files of no known format are read in the same way, whatever they hold."""
+"""Plain text: each file is a record. Files of unknown formats are read in the same way."""
 
 from winnow.filters.web.sniff import is_page
 from winnow.pipelines.ingest.files import FILE, FilesReader

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from winnow.pipelines.ingest.archives.referrers import TiedReader
+from winnow.pipelines.ingest.archives.referrers import ReferrerReader
 from winnow.pipelines.ingest.archives.warc import read_warc
 from winnow.pipelines.ingest.formats import arc
 from winnow.pipelines.ingest.formats.source_format import COMPRESSED
@@ -15,5 +15,5 @@ FORMAT = replace(
     called="WARC",
     endings=r"\.(warc|wet|wat)" + COMPRESSED,  # also *.warc.wet.gz
     marks=((0, b"WARC/"),),
-    reader=lambda how: TiedReader(read_warc) if how.tied else read_warc,
+    reader=lambda how: ReferrerReader(read_warc) if how.with_referrers else read_warc,
 )

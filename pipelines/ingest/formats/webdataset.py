@@ -134,11 +134,11 @@ class TarReader:
 
     def _text(self, record: Record) -> str | None:
         """The first text in the JSON of a sample that has nothing else."""
-        found = (find(said, self.mapping.text) for said in record.metadata.values() if isinstance(said, dict))
+        found = (find(content, self.mapping.text) for content in record.metadata.values() if isinstance(content, dict))
         return next((text for text in found if isinstance(text, str) and text), None)
 
     def _take(self, member: _Member, record: Record, captions: list[Caption]) -> str | None:
-        """Adds what a sidecar says to the record; None if the member is a medium, else why it says nothing."""
+        """Adds a sidecar's content to the record; None if the member is a medium, else why it has no content."""
         kind = member.suffix.lower().rpartition(".")[2]
         if member.unit.size == 0:
             return "empty"
@@ -150,7 +150,7 @@ class TarReader:
 
 
 def _flaw_of(member: _Member) -> str:
-    """Why a member is not the medium that its name says; empty if it is one, or is named as something else."""
+    """Why a member is not the medium that its name says; empty if it is one, or has another kind of name."""
     if not is_named_as_medium(member.suffix):
         return ""
     if member.unit.size == 0:

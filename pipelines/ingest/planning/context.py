@@ -68,12 +68,13 @@ class IngestSource:
         return f"{self.place}: sources.{self.rows.name}" if self.place else f"sources.{self.rows.name}"
 
     def key(self, limits: ReadLimits) -> str:
-        """The key of this source's samples: covers whatever changes its rows, but neither its root nor its patterns."""
-        said: dict[str, Json] = {} if self.clips is None else {"clips": self.clips.key}
+        """The key of this source's samples: covers everything that changes its rows, but neither its root nor its
+        patterns."""
+        settings: dict[str, Json] = {} if self.clips is None else {"clips": self.clips.key}
         if version := format_of(self.format, "").version:
-            said["format_version"] = version
+            settings["format_version"] = version
         return fingerprint_of(
-            said
+            settings
             | {
                 "stage": "ingest",
                 "version": INGEST_VERSION,
@@ -87,9 +88,11 @@ class IngestSource:
 
     def _columns(self) -> dict[str, Json]:
         """The mapped columns; unset ones are left out so that a source without media keeps its older key."""
-        said: dict[str, Json] = asdict(self.columns)
+        settings: dict[str, Json] = asdict(self.columns)
         return {
-            name: one for name, one in said.items() if one is not None or name not in ("media", "captions", "language")
+            name: one
+            for name, one in settings.items()
+            if one is not None or name not in ("media", "captions", "language")
         }
 
 

@@ -16,8 +16,8 @@ from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.sampling import even_places
 from winnow.pipelines.ingest.records import Covered, Event, ReadLimits, Record, Unreadable
 from winnow.pipelines.ingest.sections import SAMPLE_LIMITS, section, until_enough
+from winnow.pipelines.store.concurrency import map_objects
 from winnow.pipelines.store.facade import ObjectInfo
-from winnow.pipelines.store.together import each
 from winnow.schemas.problems import one_line, shown
 from winnow.schemas.records import FilePart
 
@@ -52,17 +52,14 @@ def is_beyond_sample(event: Unreadable) -> bool:
 
 
 def check_first_rows(source: IngestSource, files: Sequence[ObjectInfo], *, are_all: bool) -> list[str]:
-    """Says what is wrong with the key or the rows of a source, by a sample of its new files.
+    """What is wrong with the key or the rows of a source, by a sample of its new files.
 
-    Args:
-        source: The source.
-        files: Those of its files that no task reads yet, by path.
-        are_all: Whether the source has no other files.
+    `files`: those that no task reads yet, by path; `are_all`: whether the source has no other files.
     """
     wanted = [info for info in files if info.size]
     if len(wanted) > MOST_FILES:
         wanted = list(dict.fromkeys(info for info, _ in even_places(wanted, MOST_FILES)))
-    looked_at = each(source.objects, lambda info: _read(source, info), wanted)
+    looked_at = map_objects(source.objects, lambda info: _read(source, info), wanted)
     found = [one for one in looked_at if one is not None and one.count]
     if source.columns.key is not None and (wrong := _repeated_key(source, source.columns.key, found)):
         return [wrong]
@@ -135,11 +132,9 @@ def _read(source: IngestSource, info: ObjectInfo) -> FirstRows | None:
 def first_events(
     source: IngestSource, info: ObjectInfo, limits: ReadLimits, most: int
 ) -> Iterator[Record | Event | Covered]:
-    """The first records of a file and what lies between them, until there are so many or enough is read.
+    """The first records of a file and what lies between them, until `most` are read or the limits are reached.
 
-    Raises:
-        FileNotFoundError: It is gone.
-        SourceError: It cannot be read.
+    FileNotFoundError if the file is gone; SourceError if it cannot be read.
     """
     with closing(source.objects.open(info.path)) as opened:
         reader = container_reader(source.format, info.path, source.columns)

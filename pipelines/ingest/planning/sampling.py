@@ -2,8 +2,7 @@
 
 A compressed page of HTML holds a sixteenth of its size in text, a compressed page of a book four times its size, so
 sizes alone do not say how many shards a file fills. The windows that are read lie evenly over all bytes of a batch in
-the order of paths: what is read depends on the files alone, and not on who plans, on what machine, or on the order of
-a listing.
+the order of paths, so the estimate depends on the files alone, not on the machine or the order of a listing.
 """
 
 from bisect import bisect_right
@@ -23,8 +22,8 @@ from winnow.pipelines.ingest.records import Record
 from winnow.pipelines.ingest.rows import Row, row_of, text_bytes
 from winnow.pipelines.ingest.sections import SAMPLE_LIMITS, EnoughError, section, until_enough
 from winnow.pipelines.ingest.tables.lines import next_member
+from winnow.pipelines.store.concurrency import map_objects
 from winnow.pipelines.store.facade import ObjectInfo
-from winnow.pipelines.store.together import each
 from winnow.schemas.records import FilePart
 
 WINDOW_BYTES: Final = 1 << 20
@@ -82,7 +81,11 @@ def sample_densities(source: IngestSource, files: Sequence[ObjectInfo]) -> Densi
     total = sum(info.size for info in files)
     count = max(FEWEST_WINDOWS, min(MOST_WINDOWS, total // BYTES_PER_WINDOW)) if total else 0
     sampler = _Sampler(source)
-    windows = [one for one in each(source.objects, sampler.window_at, even_places(files, count)) if one is not None]
+    windows = [
+        window
+        for window in map_objects(source.objects, sampler.window_at, even_places(files, count))
+        if window is not None
+    ]
     found = {}
     for kind in sorted({window.kind for window in windows}):
         mine = [window.density for window in windows if window.kind == kind]
@@ -92,7 +95,7 @@ def sample_densities(source: IngestSource, files: Sequence[ObjectInfo]) -> Densi
 
 
 def even_places(files: Sequence[ObjectInfo], count: int) -> Iterator[tuple[ObjectInfo, int]]:
-    """Yields so many places that lie evenly over all bytes of some files: each a file, and an offset there."""
+    """Yields `count` places that lie evenly over all bytes of some files: each a file, and an offset there."""
     ends = list(accumulate(info.size for info in files))
     for number in range(count if ends and ends[-1] else 0):
         place = (2 * number + 1) * ends[-1] // (2 * count)
@@ -175,16 +178,18 @@ class _Sampler:
         return Density(rows / (part.end - part.start), text / (part.end - part.start))
 
     def _measure(self, stream: BinaryIO, part: FilePart, most: int | None = None) -> tuple[int, int]:
-        """The number of rows of a part, and their bytes of text; of at most so many events."""
+        """The number of rows of a part, and their bytes of text; reads at most `most` events."""
         count = text = held = 0
         rows: list[Row] = []
         reader = container_reader(self._source.format, part.path, self._source.columns)
         for event in until_enough(islice(reader(stream, part, SAMPLE_LIMITS), most)):
             if not isinstance(event, Record):
                 continue
-            if any(one.names is not None for one in event.items):  # files beside the table need not be opened
+            if any(item.names is not None for item in event.items):  # files beside the table need not be opened
                 count += 1
-                text += sum(len(said.encode()) for said in (event.text or "", *(one.text for one in event.captions)))
+                text += sum(
+                    len(said.encode()) for said in (event.text or "", *(caption.text for caption in event.captions))
+                )
                 continue
             row = row_of(event, part.path, "", self._source.rows)
             if isinstance(row, Row):

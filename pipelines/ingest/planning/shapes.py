@@ -18,8 +18,8 @@ from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.first_rows import check_first_rows
 from winnow.pipelines.ingest.records import ReadLimits
 from winnow.pipelines.ingest.tables.columns import Columns, Role, listed_columns
+from winnow.pipelines.store.concurrency import map_objects
 from winnow.pipelines.store.facade import ObjectInfo
-from winnow.pipelines.store.together import each
 from winnow.schemas.errors import SourceError
 from winnow.schemas.problems import nearest, one_line
 
@@ -53,11 +53,8 @@ class Shape:
 
 
 def check_shapes(new: Sequence[NewFiles]) -> list[str]:
-    """Looks at the new files of sources, and returns what a user should know of them.
-
-    Raises:
-        SourceError: Files do not fit what the recipe says of their columns: all of them, one line each.
-    """
+    """Looks at the new files of sources, and returns notes for the user; SourceError with a line for each file that
+    does not fit the recipe's columns."""
     problems: list[str] = []
     notes: list[str] = []
     for one in new:
@@ -115,11 +112,13 @@ def look_at_shapes(source: IngestSource, files: Sequence[ObjectInfo]) -> list[Sh
     rows = [info for info, one in of if one.has_columns]
     archives = [info for info, one in of if one.marks and not one.has_columns]
     looked_at = [*rows, *(archives[:MOST_ARCHIVES] if source.format != AUTO else ())]
-    return [shape for shape in each(source.objects, lambda info: _look(source, info), looked_at) if shape is not None]
+    return [
+        shape for shape in map_objects(source.objects, lambda info: _look(source, info), looked_at) if shape is not None
+    ]
 
 
 def nowhere(source: IngestSource, shapes: Sequence[Shape]) -> dict[Role, str]:
-    """The columns that the recipe names and no file has, each with what the files have instead."""
+    """The columns that the recipe names but no file has, each with what the files have instead."""
     found: dict[Role, str] = {}
     seen = [shape.columns for shape in shapes if shape.columns.names]
     for role, column in source.columns.roles():

@@ -17,7 +17,7 @@ from winnow.pipelines.ingest.clips import ALL_LISTED
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext
 from winnow.pipelines.ingest.planning.identities import duplicates_among
 from winnow.pipelines.ingest.planning.shapes import NewFiles, check_shapes, look_at_shapes, nowhere
-from winnow.pipelines.ingest.planning.task_sizes import Dealer
+from winnow.pipelines.ingest.planning.task_sizes import TaskSizer
 from winnow.pipelines.ingest.reread import ExtractionTask
 from winnow.pipelines.ingest.task import part_digest
 from winnow.pipelines.running.ledger.ingest_tasks import IngestTasks
@@ -27,8 +27,8 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_tasks
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hash_set import HashSet
-from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.manifests.tasks import TaskCommits
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import SourceError, StoreError
 from winnow.schemas.problems import one_line
@@ -60,19 +60,16 @@ def plan_sources(context: IngestContext, patterns: Patterns) -> list[SourcePlan]
             raise StoreError(f"{source.named}.root: {error}") from None
         key = source.key(context.limits)
         committed = committed_tasks(context.store.objects, key)
-        intake = plan_intake(context.store, listing, wanted, Dealer(source, context.store.record), committed)
+        intake = plan_intake(context.store, listing, wanted, TaskSizer(source, context.store.record), committed)
         plans.append(SourcePlan(name, listing, intake, key))
     return plans
 
 
 def check_columns(context: IngestContext, plans: Sequence[SourcePlan]) -> list[str]:
-    """Compares the columns of new files with the recipe, and returns what a user should know of them.
+    """Compares the columns of new files with the recipe, and returns notes for the user.
 
-    All files of a source are new to a recipe that reads them in another way than the latest generation, such as with
-    another key.
-
-    Raises:
-        SourceError: Files do not fit: all of them, one line each.
+    All files of a source are new to a recipe that reads them differently from the latest generation, such as with
+    another key. SourceError, one line each, for files that do not fit.
     """
     latest = context.store.latest_record()
     samples = None if latest is None else latest.layers.get(layout.SAMPLES)
@@ -87,11 +84,7 @@ def check_columns(context: IngestContext, plans: Sequence[SourcePlan]) -> list[s
 
 
 def require_samples(context: IngestContext, plan: SourcePlan, commits: Sequence[TaskCommit]) -> None:
-    """Refuses to go on with a source of which nothing could be read.
-
-    Raises:
-        SourceError: All its records are quarantined.
-    """
+    """Refuses to continue with a source whose records are all quarantined (SourceError)."""
     reasons: Counter[str] = Counter()
     for commit in commits:
         reasons.update(commit.quarantined_by_reason)
@@ -119,7 +112,7 @@ def _first_detail(context: IngestContext, commits: Sequence[TaskCommit]) -> str:
     return "the quarantine says why"
 
 
-def settle_changes(context: IngestContext, held: Held, plan: SourcePlan, *, replace_files: bool) -> SourcePlan:
+def resolve_changes(context: IngestContext, held: StoreIndex, plan: SourcePlan, *, replace_files: bool) -> SourcePlan:
     """Handles files whose listing differs from the frozen one.
 
     A file that was touched or copied but holds the same bytes is the same file. A file without any commit
@@ -138,7 +131,7 @@ def settle_changes(context: IngestContext, held: Held, plan: SourcePlan, *, repl
     stale = truly if replace_files else [path for path in truly if path not in committed]
     if not stale:
         return plan
-    deal = Dealer(context.sources[plan.name], context.store.record)
+    deal = TaskSizer(context.sources[plan.name], context.store.record)
     renewed = replace_changed(context.store, plan.intake, plan.listing, deal, stale)
     return replace(plan, intake=renewed)
 
@@ -159,20 +152,22 @@ def freeze_plans(context: IngestContext, plans: Iterable[SourcePlan]) -> None:
             raise StoreError(f"{root}: another writer has just planned source {plan.name!r}; run again")
 
 
-def frozen_plans(context: IngestContext, held: Held, patterns: Patterns, *, replace_files: bool) -> list[SourcePlan]:
+def frozen_plans(
+    context: IngestContext, held: StoreIndex, patterns: Patterns, *, replace_files: bool
+) -> list[SourcePlan]:
     """Plans every source and records the new tasks, safely beside other commands that do the same.
 
     The first command to record them wins; the others plan again and find them.
     """
     while True:
         proposed = plan_sources(context, patterns)
-        plans = [settle_changes(context, held, plan, replace_files=replace_files) for plan in proposed]
+        plans = [resolve_changes(context, held, plan, replace_files=replace_files) for plan in proposed]
         check_columns(context, plans)
         if all(freeze(context.store, plan.name, plan.intake) for plan in plans):
             return plans
 
 
-def pending_tasks(context: IngestContext, held: Held, plan: SourcePlan) -> IngestTasks:
+def pending_tasks(context: IngestContext, held: StoreIndex, plan: SourcePlan) -> IngestTasks:
     """The tasks without a commit, largest first so that the last to end is a small one.
 
     A commit is withdrawn if an object of it is missing: it was lost, or the garbage collector ran between a late
@@ -193,7 +188,7 @@ def pending_tasks(context: IngestContext, held: Held, plan: SourcePlan) -> Inges
     return tasks.where(name in lost or name not in known for name in tasks.names).largest_first()
 
 
-def mend_splits(context: IngestContext, held: Held, plan: SourcePlan) -> SourcePlan | None:
+def replan_misfit_splits(context: IngestContext, held: StoreIndex, plan: SourcePlan) -> SourcePlan | None:
     """Checks that the parts of every split file fit together; plans a file as a single part where they do not.
 
     Files with tasks in the latest generation were checked before it.
@@ -218,7 +213,7 @@ def mend_splits(context: IngestContext, held: Held, plan: SourcePlan) -> SourceP
     if not broken:
         return None
     whole = plan.whole.union(broken)
-    deal = Dealer(context.sources[plan.name], context.store.record, whole)
+    deal = TaskSizer(context.sources[plan.name], context.store.record, whole)
     mended = replace_changed(context.store, plan.intake, plan.listing, deal, broken)
     return replace(plan, intake=mended, whole=whole)
 
@@ -243,7 +238,7 @@ def _repeats_an_id(context: IngestContext, commits: list[TaskCommit]) -> bool:
 
 
 def pending_extractions(
-    context: IngestContext, held: Held, bound: BoundExtractor, commits: Mapping[str, TaskCommits]
+    context: IngestContext, held: StoreIndex, bound: BoundExtractor, commits: Mapping[str, TaskCommits]
 ) -> list[ExtractionTask]:
     """The committed shards that lack an extractor's layer."""
     pending: list[ExtractionTask] = []

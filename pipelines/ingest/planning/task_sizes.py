@@ -58,7 +58,7 @@ class ByAmount:
         return ceil(amount / self.goal)
 
     def fits(self, held: float, amount: float) -> bool:
-        """Whether a task that holds so much should also hold this."""
+        """Whether this amount still fits into a task that holds some already."""
         return held + amount <= self.goal
 
 
@@ -83,13 +83,13 @@ class ByShards:
         )
 
     def fits(self, held: float, amount: float) -> bool:
-        """Whether a task that holds so much should also hold this: not if its last shard is well filled."""
+        """Whether this amount still fits into a task that holds some already: not if its last shard is well filled."""
         needed = shards_needed(held)
         return held + amount <= self.most and (needed < self.goal or held < WELL_FILLED * needed)
 
 
 def shards_needed(amount: float) -> int:
-    """How many shards to expect where an estimate says that so many are filled."""
+    """How many shards to expect for an estimated amount."""
     return ceil(amount * SPARE)
 
 
@@ -116,7 +116,7 @@ def pack(files: Sequence[SizedFile], rule: ByAmount | ByShards) -> list[tuple[Fi
 
 
 @dataclass(frozen=True)
-class Dealer:
+class TaskSizer:
     """Deals files of one source to tasks."""
 
     source: IngestSource

@@ -67,7 +67,7 @@ class ArrowTable(SchemaTable):
         place = f"batch {index}"
         if message.values > max(FREE_VALUES, VALUES_PER_BYTE * self.size):
             return f"{place} declares {message.values} values in a file of {self.size} bytes"
-        before = [one for one in self.messages.dictionaries if one.start < message.start]
+        before = [dictionary for dictionary in self.messages.dictionaries if dictionary.start < message.start]
         asked = sum(inflated_bytes(self.raw, one) for one in (*before, message))
         ceiling = _BODIES * self.limits.max_body_bytes
         if max(asked, message.end - message.body) > ceiling:
@@ -114,7 +114,7 @@ def open_arrow(stream: BinaryIO, size: int, limits: ReadLimits) -> ArrowTable | 
                     :200
                 ]
             multiplies |= pt.is_dictionary(kind)
-    starts, rows = [one.start for one in messages.batches], [one.rows for one in messages.batches]
+    starts, rows = [batch.start for batch in messages.batches], [batch.rows for batch in messages.batches]
     return ArrowTable(stream, watched, schema, starts, rows, limits, multiplies, size, messages)
 
 
@@ -126,7 +126,7 @@ class _Spliced(Watched):
 
     def __init__(self, stream: Watched, messages: Sequence[Message]) -> None:
         super().__init__(cast(BinaryIO, stream))
-        self._left = [(one.start, one.end) for one in reversed(messages)]
+        self._left = [(message.start, message.end) for message in reversed(messages)]
         self._at = 0
 
     def read(self, count: int = -1) -> bytes:

@@ -1,8 +1,8 @@
-"""Finds the messages of an Arrow IPC stream or file, and what decoding each would take, before Arrow decodes it.
+"""Finds the messages of an Arrow IPC stream or file, and the cost of decoding each, before Arrow decodes it.
 
-A stream is a row of messages: a schema, dictionaries, batches of rows. A file (Feather is one) is a stream between
-two marks, with a footer that is not needed here. Messages are flatbuffers (arrow's `Message.fbs`); Arrow checks them
-when it reads them, but believes how much room a compressed buffer asks for.
+A stream is a sequence of messages: a schema, dictionaries, batches of rows. A file (such as Feather) is a stream
+between two marks, with a footer that is not needed here. Messages are flatbuffers (arrow's `Message.fbs`); Arrow checks
+them when it reads them, but trusts the claimed size of compressed buffers.
 """
 
 import struct
@@ -21,7 +21,7 @@ _CONTINUES: Final = b"\xff\xff\xff\xff"
 
 
 class BadMessageError(ValueError):
-    """A message that cannot be what it says."""
+    """A message that is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,7 @@ class Messages:
 
 
 def is_file(stream: BinaryIO, size: int) -> bool:
-    """Whether it begins as an IPC file.
-
-    Raises:
-        BadMessageError: It does, and does not end as one.
-    """
+    """Whether it begins as an IPC file; BadMessageError if it does but does not end as one."""
     if read_range(stream, 0, 8)[:6] != FILE_MARK:
         return False
     if size < 24 or read_range(stream, size - 6, 6) != FILE_MARK:
@@ -61,11 +57,8 @@ def is_file(stream: BinaryIO, size: int) -> bool:
 
 
 def walk_messages(stream: BinaryIO, size: int, limits: ReadLimits) -> Messages:
-    """Lists the messages of a stream or file.
-
-    Raises:
-        BadMessageError: One cannot be read, so those after it cannot be found.
-    """
+    """Lists the messages of a stream or file; BadMessageError if one cannot be read, so that the next cannot be
+    found."""
     found = Messages()
     at = 8 if is_file(stream, size) else 0
     while at < size:
@@ -85,18 +78,15 @@ def walk_messages(stream: BinaryIO, size: int, limits: ReadLimits) -> Messages:
             raise BadMessageError(f"a message of kind {message.kind} at {message.start}")
     if found.schema is None:
         raise BadMessageError("no schema")
-    held = sum(one.end - one.start for one in found.dictionaries)
+    held = sum(dictionary.end - dictionary.start for dictionary in found.dictionaries)
     if len(found.dictionaries) > MOST_DICTIONARIES or held > limits.max_body_bytes:
         raise BadMessageError(f"{len(found.dictionaries)} dictionaries of {held} bytes")
     return found
 
 
 def read_message(stream: BinaryIO, at: int, size: int, limits: ReadLimits) -> Message | None:
-    """Reads the description of the message at a place; None at the end of the stream.
-
-    Raises:
-        BadMessageError: It is none, or reaches beyond the file.
-    """
+    """Reads the description of the message at a place; None at the end of the stream. BadMessageError if it is invalid
+    or reaches beyond the file."""
     prefix = read_range(stream, at, 8)
     start = at + 8
     if prefix[:4] != _CONTINUES:  # as Arrow wrote them before 0.15
@@ -130,7 +120,7 @@ def read_message(stream: BinaryIO, at: int, size: int, limits: ReadLimits) -> Me
 
 
 def inflated_bytes(stream: BinaryIO, message: Message) -> int:
-    """How much room the buffers of a message ask for when they are decompressed."""
+    """The decompressed size of a message's buffers."""
     total = 0
     for offset, length in message.buffers:
         if length <= 0 or offset < 0 or message.body + offset + length > message.end:

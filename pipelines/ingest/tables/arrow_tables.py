@@ -13,14 +13,7 @@ from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.boundary import READER_FAILED, failure, is_of_content
 from winnow.pipelines.ingest.files import holds_start, refuse_changed
 from winnow.pipelines.ingest.records import Event, OverLimit, ReadLimits, Record, Span, Unreadable
-from winnow.pipelines.ingest.tables.columns import (
-    EXPECTED,
-    NON_FINITE_NUMBERS,
-    ColumnMapping,
-    Columns,
-    Role,
-    row_event,
-)
+from winnow.pipelines.ingest.tables.columns import EXPECTED, NON_FINITE_NUMBERS, ColumnMapping, Columns, Role, row_event
 from winnow.pipelines.ingest.tables.values import as_text, is_textual, plain_type, rows_of
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import Json

@@ -1,7 +1,7 @@
-"""Reads single media out of tables again: by the number of the row, and the column that ingest named in the reference.
+"""Reads single media from tables again, by row number and the column that ingest named in the reference.
 
-A table is read forwards: what is asked for in the order of its rows decodes every batch of rows once, and of the file
-only the column. At most one batch is held.
+A table is read forwards: requests in row order decode every batch of rows once, and only that column. At most one batch
+is held.
 """
 
 import re
@@ -33,12 +33,8 @@ class Cells:
         self._group = -1
 
     def find(self, row: int, member: str) -> bytes | None:
-        """The bytes of a medium; None if there are none.
-
-        Args:
-            row: The number of the row in the table.
-            member: The column, and of a list the item: `image`, `images[2]`.
-        """
+        """The bytes of a medium; None if there are none. `member`: the column, and of a list the item: `image`,
+        `images[2]`."""
         column, number = member, None
         if column_type(self._groups.schema, member) is None:
             listed = _LISTED.fullmatch(member)

@@ -58,13 +58,13 @@ class ColumnMapping:
         return role == "key" or (role == "text" and self.media is None)
 
     def is_default(self, role: Role) -> bool:
-        """Whether the column may be one that nobody named, and nobody misses."""
+        """Whether the column may be missing without a message, as nobody named it."""
         return (role == "url" and self.url == ColumnMapping().url) or (role == "text" and self.media is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a file's rows, and how those that the recipe names fit: "", what is wrong with it, or absent."""
+    """The columns of a file's rows, and how those that the recipe names fit: "", an error, or absent."""
 
     names: tuple[str, ...]
     states: Mapping[Role, str]
@@ -166,13 +166,7 @@ def row_event(
 ) -> Event:
     """Converts one row to an event. The row is consumed: unmapped values become the record's metadata.
 
-    Args:
-        row: Its values by column name.
-        span: The range it occupies.
-        container: The format of the file.
-        mapping: The column for each role.
-        limits: Caps on memory.
-        path: The table's path from the source's root; media paths are relative to its folder.
+    `path`: the table's path from the source's root; media paths are relative to its folder.
     """
     key: str | None = None
     if mapping.key is not None:
@@ -265,8 +259,8 @@ def _media_event(row: dict[str, Json], record: Record, mapping: ColumnMapping, l
         elif found is not None and found is not ABSENT:
             detail = f"column {mapping.captions!r} holds {kind_of_value(found)}, {_STRINGS}"
             return Unreadable(span, "wrong_type", detail[:200], key)
-    said = (record.text or "", *(caption.text for caption in record.captions))
-    held = sum(len(one.encode("utf-8", "surrogatepass")) for one in said)
+    texts = (record.text or "", *(caption.text for caption in record.captions))
+    held = sum(len(one.encode("utf-8", "surrogatepass")) for one in texts)
     if held > limits.max_body_bytes:
         detail = f"a text and captions of {held} bytes, the limit is {limits.max_body_bytes} bytes"
         return Unreadable(span, "too_large", detail, key)
@@ -274,7 +268,7 @@ def _media_event(row: dict[str, Json], record: Record, mapping: ColumnMapping, l
 
 
 def languages_of(found: Found, count: int) -> list[str | None]:
-    """The language of each of so many captions: one for all, or a list of as many; null if it says none."""
+    """The language of each of `count` captions: one for all, or a list with one each; null if not given."""
     if isinstance(found, str) and found:
         return [found] * count
     if isinstance(found, list) and len(found) == count:

@@ -62,8 +62,9 @@ class _Lines:
         content = line.content.removeprefix(_BOM) if line.offset == 0 else line.content
         return content.decode("latin-1") + "\n"
 
-    def settle(self, keep: int | None = None) -> tuple[list[Line], Span]:
-        """Ends a row with so many of the lines taken; the others are given again. Returns its lines and range."""
+    def end_row(self, keep: int | None = None) -> tuple[list[Line], Span]:
+        """Ends a row with the first `keep` of the lines taken, and gives back the others; returns the row's lines
+        and range."""
         keep = len(self.taken) if keep is None else keep
         lines, rest = self.taken[:keep], self.taken[keep:]
         self._returned.extendleft(reversed(rest))
@@ -75,10 +76,9 @@ class _Lines:
 def parse_rows(
     stream: BinaryIO, part: FilePart, limits: ReadLimits, checked: bool = False
 ) -> Iterator[ParsedRow | Dropped | Unreadable]:
-    """The rows of a file and its header, from the part that has its first byte.
+    """The rows of a file and its header, for the part that has its first byte.
 
-    Raises:
-        SourceError: It is compressed, or its header names a column twice and it is checked for that.
+    SourceError if it is compressed, or if `checked` and its header names a column twice.
     """
     refuse_changed(stream, part)
     if not holds_start(part):
@@ -121,7 +121,7 @@ CsvReader = partial(RowsReader, parse_rows, "bad_csv", False)
 
 
 def _parsed(lines: _Lines, delimiter: str, limits: ReadLimits) -> Iterator[tuple[list[str] | Unreadable, Span]]:
-    """Yields the fields of each row, or why they cannot be told apart, with its range."""
+    """Yields the fields of each row, or why they cannot be separated, with its range."""
     reader = csv.reader(lines, delimiter=delimiter)
     while True:
         try:
@@ -129,7 +129,7 @@ def _parsed(lines: _Lines, delimiter: str, limits: ReadLimits) -> Iterator[tuple
         except (_UnclosedError, csv.Error) as error:
             reader = csv.reader(lines, delimiter=delimiter)
             unclosed = isinstance(error, _UnclosedError)
-            (first, *_), span = lines.settle(1 if unclosed else None)
+            (first, *_), span = lines.end_row(1 if unclosed else None)
             if first.content is None:
                 detail = f"a line of {first.length} bytes, the limit is {limits.max_body_bytes} bytes"
                 yield Unreadable(span, "too_large", detail), span
@@ -139,7 +139,7 @@ def _parsed(lines: _Lines, delimiter: str, limits: ReadLimits) -> Iterator[tuple
             continue
         if fields is None:
             return
-        _, span = lines.settle()
+        _, span = lines.end_row()
         if len(fields) > MAX_VALUES:
             yield Unreadable(span, "too_large", f"a row of more than {MAX_VALUES} fields"), span
         else:

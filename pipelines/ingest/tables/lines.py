@@ -94,7 +94,8 @@ def compressed_lines(
 def next_member(
     stream: BinaryIO, size: int, codec: Codec, limits: ReadLimits, at: int, limit: int, tries: int = MANY_TRIES
 ) -> int:
-    """The first position in [at, limit) where a member with text begins, or -1; after so many that are none, too."""
+    """The first position in [at, limit) where a member with text begins, or -1; gives up after `tries` members
+    without."""
     flow = FileFlow(stream, size)
     members: Members = (GzipMembers if codec == "gz" else ZstdMembers)(flow, _may_be_text, limits)
     return members.next_start(at, min(limit, size), tries)

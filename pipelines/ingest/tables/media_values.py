@@ -44,15 +44,7 @@ class _WrongError(Exception):
 
 
 def row_media(value: Json, column: str, span: Span, container: str, path: str) -> RowMedia | BadMedia:
-    """The media that a column's value holds.
-
-    Args:
-        value: The value.
-        column: The column's name.
-        span: The row.
-        container: The format of the table.
-        path: The table's path from the source's root; names are relative to its folder.
-    """
+    """The media in a column's value. `path` is the table's path from the source's root, to which names are relative."""
     place = f"column {column!r}"
     several = isinstance(value, list)
     values = value if isinstance(value, list) else [value]
@@ -62,22 +54,19 @@ def row_media(value: Json, column: str, span: Span, container: str, path: str) -
     rest: list[Json] = []
     for number, one in enumerate(values):
         item = Record(span, f"{column}[{number}]" if several else column, container)
-        said, is_medium = _fill(item, one, place, path)
-        rest.append(said)
+        other, is_medium = _fill(item, one, place, path)
+        rest.append(other)
         if is_medium:
             items.append(item)
-    said = None if all(one is None for one in rest) else rest if several else rest[0]
-    return RowMedia(tuple(items), said, len(values) - len(items) if several else 0)
+    other = None if all(one is None for one in rest) else rest if several else rest[0]
+    return RowMedia(tuple(items), other, len(values) - len(items) if several else 0)
 
 
 def _fill(item: Record, value: Json, place: str, path: str) -> tuple[Json, bool]:
-    """Gives an item the medium that a value holds, or what is wrong with it.
-
-    Returns:
-        What the value says besides, and whether it holds anything.
-    """
+    """Fills an item with the medium of a value, or with its error; returns the rest of the value, and whether it has a
+    medium."""
     try:
-        held, said = _content(value)
+        held, other = _content(value)
     except _WrongError as error:
         item.flaw = _flaw(item, "wrong_type", f"{place} holds {error}, expected {EXPECTED_MEDIA}")
         return value, True
@@ -89,7 +78,7 @@ def _fill(item: Record, value: Json, place: str, path: str) -> tuple[Json, bool]
         item.flaw = _flaw(item, "missing_media", f"{item.key}: empty")
     elif isinstance(held, str) and item.names is None:
         item.flaw = _flaw(item, "missing_media", f"{place}: {held!r}: expected a path below the source's root")
-    return said, held is not None
+    return other, held is not None
 
 
 def _flaw(item: Record, reason: str, detail: str) -> Unreadable:
@@ -150,8 +139,8 @@ def _content(value: Json) -> tuple[bytes | str | None, Json]:
     if not isinstance(named, str | None):
         raise _WrongError(f"{kind_of_value(named)} as 'path'")
     taken = _BYTES if held is not None else _PATH
-    said = {name: one for name, one in value.items() if name not in (taken, _BYTES) and one is not None}
-    return (held.raw if held is not None else named or None), said or None
+    other = {name: one for name, one in value.items() if name not in (taken, _BYTES) and one is not None}
+    return (held.raw if held is not None else named or None), other or None
 
 
 def kind_of_value(value: Json) -> str:

@@ -39,11 +39,7 @@ class NamedFiles:
         self._held: dict[str, NamedFile] = {}
 
     def find(self, record: Record) -> dict[str, NamedFile | str]:
-        """The files that a record's items name, by name, or why one is not there.
-
-        Raises:
-            OSError: A file cannot be reached, perhaps temporarily.
-        """
+        """The files that a record's items name, by name, or why one is missing; OSError if one cannot be reached."""
         found: dict[str, NamedFile | str] = {}
         for item in record.items:
             if item.names is None or item.names in found:

@@ -16,7 +16,7 @@ class ForeignFileError(SourceError):
     """A file of another format than its source's."""
 
     def __init__(self, message: str, holds: str = "") -> None:
-        """`holds`: what the file is, and what was expected; an engine makes the error anew of its message alone."""
+        """`holds`: what the file is, and what was expected. Engines recreate the error from its message alone."""
         super().__init__(message)
         self.holds = holds
 

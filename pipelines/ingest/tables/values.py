@@ -37,11 +37,8 @@ class Binary(dict[str, str]):
 def rows_of(batch: pa.RecordBatch, media: str | None = None) -> tuple[list[dict[str, Json]], list[int]]:
     """The batch's rows as JSON objects, and the number of non-finite numbers per row that became null.
 
-    Column names do not repeat: readers refuse such a table (`arrow_tables.repeated_column`).
-
-    Args:
-        batch: The rows.
-        media: The column whose bytes are taken as they are: they have no JSON form, which would cost more than reading.
+    Column names do not repeat: readers refuse such a table (`arrow_tables.repeated_column`). Bytes of the column
+    `media` stay as they are, as a JSON form would cost more than reading.
     """
     count: int = batch.num_rows
     lost = np.zeros(count, dtype=np.int64)
@@ -134,7 +131,7 @@ def as_text(array: pa.Array) -> pa.Array:
 
 
 def _steps_to(column: str | None, names: list[str]) -> Steps:
-    """The column of the batch that a dotted name begins with, and the fields that it goes on with."""
+    """The column of the batch that a dotted name begins with, and the remaining fields."""
     return (column,) if column is None or column in names else tuple(column.split("."))
 
 

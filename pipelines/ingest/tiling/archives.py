@@ -31,15 +31,10 @@ class _RangeError(Exception):
 
 
 def check_tiling(stream: BinaryIO, claims: Iterable[Claim], limits: ReadLimits) -> list[str]:
-    """Lists what is wrong with the claims on an archive file; empty if they are proved.
+    """Lists what is wrong with the claims on an archive file, one line per finding, in file order; empty if they are
+    proved.
 
-    Args:
-        stream: The file, seekable.
-        claims: All claims on the file, in any order.
-        limits: The limits under which the file was read.
-
-    Returns:
-        One line per finding, in file order.
+    `stream` is seekable; `limits` are those under which the file was read.
     """
     findings: list[str] = []
     found = 0

@@ -18,12 +18,9 @@ _SAYING_NOTHING: Final = (slice(100, 108), slice(108, 116), slice(116, 124), sli
 
 
 def check_tar(stream: BinaryIO, claims: Iterable[Claim], size: int) -> list[str]:
-    """Lists what is wrong with the claims on a tar; empty if they are proved.
+    """Lists what is wrong with the claims on a tar of this size; empty if they are proved.
 
-    Args:
-        stream: The file, seekable.
-        claims: All claims on the file; those that are not readable are only checked to tile it.
-        size: The length of the file.
+    Claims that are not readable are only checked to tile it.
     """
     ordered = sorted(claims, key=lambda claim: claim.span.offset)
     findings = check_ranges(size, [claim.span for claim in ordered])

@@ -1,4 +1,4 @@
-"""Some frames of a video as squares, for what looks at pictures: keyframes, or frames at equal distances."""
+"""Some frames of a video as squares, for models of pictures: keyframes, or frames at equal distances."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,14 +28,9 @@ _NO_KEYFRAME_SECONDS: Final = 1.0  # between the frames of a clip that has no ke
 
 @dataclass(frozen=True)
 class FrameReader:
-    """Reads frames of videos of one source.
+    """Reads the chosen frames of videos of one source, as squares.
 
-    Args:
-        finder: Reads the videos.
-        limits: What watching one may cost.
-        frames: Which frames.
-        framing: How they become squares.
-        crashed: The videos that are not to be watched again, and where more of them are noted.
+    `limits` apply to a video; `crashed` holds videos not to watch again, and collects new ones.
     """
 
     finder: RequiredMedia
@@ -45,11 +40,8 @@ class FrameReader:
     crashed: CrashedVideos | None = None
 
     def squares(self, medium: Mapping[str, Any]) -> list[NDArray[np.uint8]] | str:
-        """The frames of a video or clip, the middle one first; a status if there are none.
-
-        Raises:
-            StageError: Its file cannot be reached.
-        """
+        """The frames of a video or clip, the middle one first; a status if there are none. StageError if its file is
+        out of reach."""
         part = medium.get("clip")
         clip = None if part is None else Clip(part["start"], part["end"])
         if self.crashed is not None and self.crashed.has(medium["sha256"], clip):

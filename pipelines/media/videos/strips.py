@@ -53,19 +53,11 @@ def shot_frames(
     shots: Sequence[Part] = (),
     clip: Clip | None = None,
 ) -> list[ShotFrame]:
-    """Returns a frame near the middle of each shot, in order; those of shots without a frame are left out.
+    """A frame near the middle of each shot, in order; shots without a frame are left out. UnwatchableError if there are
+    none.
 
-    Args:
-        content: The video's bytes.
-        mime: Its sniffed type.
-        seconds: How long it, or its clip, is; None if nobody knows.
-        limits: What it may cost.
-        side: Pixels of a frame's longer side.
-        shots: Where its shots are; equal parts of it if none are known.
-        clip: The part that is shown; all of it if None.
-
-    Raises:
-        UnwatchableError: It cannot be watched.
+    `mime` is the sniffed type; `seconds` the length of the video or clip, if known; `side` the pixels of a frame's
+    longer side; `shots` where its shots are, by default equal parts; `clip` the part that is shown (None: all).
     """
     short = None if seconds is None else max(seconds / _STEPS, 0.1)
     signal = Signal("stills", side, short if seconds is not None and seconds <= _WHOLE_SECONDS else None)
@@ -111,7 +103,7 @@ def side_by_side(frames: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
     """Frames as one picture, in lines of three."""
     columns = min(_COLUMNS, len(frames))
     lines = -(-len(frames) // columns)
-    height, width = (max(one.shape[axis] for one in frames) for axis in (0, 1))
+    height, width = (max(frame.shape[axis] for frame in frames) for axis in (0, 1))
     down, right = height + _GAP, width + _GAP
     found = np.full((lines * down - _GAP, columns * right - _GAP, 3), _GREY, np.uint8)
     for number, one in enumerate(frames):

@@ -1,4 +1,4 @@
-"""From the references of some rows to what watchers make of their videos: each is gone over once for all that ask.
+"""From the references of some rows to their watchers' results: each video is decoded once for all operators.
 
 A video that is gone or cannot be watched is no failure: it gets a status. A lost disk is one: the task is retried.
 """
@@ -37,13 +37,8 @@ class VideoSource:
 
 @dataclass(frozen=True)
 class Watching:
-    """What one operator does.
-
-    Attributes:
-        signals: What its watchers see.
-        make: Makes one for each video.
-        items: The numbers of the items that it looks at, ascending.
-    """
+    """What one operator watches: its signals, how it makes a watcher for each video, and its items' numbers,
+    ascending."""
 
     signals: frozenset[Signal]
     make: Callable[[], Watcher]
@@ -53,11 +48,7 @@ class Watching:
 class Videos:
     """The items of some rows of one source.
 
-    Args:
-        source: Where they are read.
-        name: The source of the rows.
-        media: The items of each row.
-        crashed: The videos that are not to be watched again, and where more of them are noted.
+    `crashed` holds videos not to watch again, and collects new ones.
     """
 
     def __init__(
@@ -70,7 +61,7 @@ class Videos:
         """Of each item that anybody has looked at: `ok`, or why it could not be watched."""
 
     def watch(self, asked: Sequence[Watching]) -> list[dict[int, pa.RecordBatch]]:
-        """Returns for each operator its row of each video that could be watched, by the item's number."""
+        """Each operator's row of each video that could be watched, by item number."""
         found: list[dict[int, pa.RecordBatch]] = [{} for _ in asked]
         wanted = [set(one.items.tolist()) for one in asked]
         with closing(RequiredMedia(self._source.media, self._name)) as finder:

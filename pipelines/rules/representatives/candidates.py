@@ -74,7 +74,7 @@ class Candidates:
 def _joined(tables: Sequence[pa.Table]) -> pa.Table:
     """Return tables one after another, in single chunks."""
     table = pa.concat_tables(tables)
-    columns = [pa.concat_arrays([pa.array([], one.type), *one.chunks]) for one in table.columns]
+    columns = [pa.concat_arrays([pa.array([], column.type), *column.chunks]) for column in table.columns]
     return pa.Table.from_arrays(columns, schema=table.schema)
 
 
@@ -88,13 +88,8 @@ def find_candidates(
 ) -> Candidates:
     """Return the candidates of a shard.
 
-    Args:
-        choice: How representatives are chosen.
-        number: The shard's number.
-        source: The shard's source.
-        blocks: The choice's columns for all rows of the shard.
-        eligible: Which rows are eligible.
-        left: Which of their media rules leave; None for all.
+    `blocks`: the choice's columns for all rows; `eligible`: which rows are; `left`: which of their media rules leave
+    (None: all).
     """
     parts, large = [], list[LargeCluster]()
     items: dict[Kind, list[pa.RecordBatch]] = {kind: [] for kind in choice.of_items}
@@ -156,20 +151,16 @@ def _clustered_items(lines: ItemLines, kind: Kind, eligible: NDArray[np.bool_], 
     rows = lines.rows[chosen]
     clusters = words_of(lines.columns[f"{layer}.cluster"].take(pa.array(chosen)))
     columns = [first + rows.astype(np.uint64), lines.items[chosen], *clusters, every[rows]]
-    return pa.RecordBatch.from_arrays([pa.array(one.astype(np.uint64)) for one in columns], schema=ITEMS)
+    return pa.RecordBatch.from_arrays([pa.array(column.astype(np.uint64)) for column in columns], schema=ITEMS)
 
 
 def _candidate_batch(
-    choice: Choice,
-    block: Mapping[str, pa.Array],
-    chosen: Rows,
-    first: np.uint64,
-    source: str,
+    choice: Choice, block: Mapping[str, pa.Array], chosen: Rows, first: np.uint64, source: str
 ) -> pa.RecordBatch:
     taken = pa.array(chosen)
     columns: list[pa.Array] = [pa.array(first + chosen.astype(np.uint64))]
-    for one in choice.preferences:
-        keys = _keys(one, choice, block, taken, source)
+    for preference in choice.preferences:
+        keys = _keys(preference, choice, block, taken, source)
         columns.append(pa.array(keys))
     columns += [pa.array(words) for words in words_of(block["samples.id"].take(taken))]
     names = [f"{layer_of_kind(kind)}.cluster" for kind in choice.of_rows]  # a row's own id if it is alone
@@ -180,19 +171,18 @@ def _candidate_batch(
     return pa.RecordBatch.from_arrays(columns, schema=candidate_columns(choice))
 
 
-def _keys(one: BoundPreference, choice: Choice, block: Mapping[str, pa.Array], taken: pa.Array, source: str) -> Keys:
-    if one.column is None:
+def _keys(
+    preference: BoundPreference, choice: Choice, block: Mapping[str, pa.Array], taken: pa.Array, source: str
+) -> Keys:
+    if preference.column is None:
         return source_keys(choice.sources, source, len(taken))
-    return one.keys(block[one.column.name].take(taken))
+    return preference.keys(block[preference.column.name].take(taken))
 
 
 def _large(block: Mapping[str, pa.Array], kind: Kind, most: int) -> list[LargeCluster]:
     """Return the clusters with too many texts or hashes; each is found once, by the row or item that names it."""
     layer, of = layer_of_kind(kind), find_kind(kind).counted
-    over = pc.and_(
-        pc.greater(block[f"{layer}.{of}"], most),
-        pc.equal(block["samples.id"], block[f"{layer}.cluster"]),
-    )
+    over = pc.and_(pc.greater(block[f"{layer}.{of}"], most), pc.equal(block["samples.id"], block[f"{layer}.cluster"]))
     named = pa.table({name: block[f"{layer}.{name}"] for name in (of, "size", "cluster")}).filter(over)
     return [LargeCluster(row[of], row["size"], row["cluster"].hex(), of) for row in named.to_pylist()]
 
@@ -209,7 +199,7 @@ def _accepted(block: Mapping[str, pa.Array], kind: Kind, config: DedupeConfig) -
 
 
 def preference_names(choice: Choice) -> list[str]:
-    """Return the columns of what the recipe prefers, the first first."""
+    """Return the columns of the recipe's preferences, the most important first."""
     return [f"preference{number}" for number in range(len(choice.preferences))]
 
 

@@ -1,8 +1,8 @@
 """Chooses the representative of each cluster of duplicates: the best eligible row, by the recipe's preferences.
 
-Clusters of equal addresses come first, then those of equal texts among the rows that are left, then near duplicates
-among the rows that are left of those, then pictures. A row is dropped by the first kind with a better row. Only rows
-with duplicates are held, beyond a bound on disk.
+Clusters of equal addresses come first, then equal texts among the remaining rows, then near duplicates among those that
+remain, then pictures. A row is dropped by the first kind with a better row. Only rows with duplicates are held, beyond
+a bound on disk.
 
 Where items are compared, a row is dropped if each of its items is in a cluster with an item of a better row, so that no
 picture is lost. The best row of a cluster is never dropped by the same kind: it has an item that no better row has.

@@ -30,8 +30,8 @@ from winnow.pipelines.running.exchange.segments import (
     write_file,
 )
 from winnow.pipelines.running.exchange.totals import Total, check_arrival
+from winnow.pipelines.store.concurrency import delete_objects
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.together import delete_all
 from winnow.schemas.errors import StoreError
 
 _CLEARED_AT_ONCE = 10_000  # files: a search leaves several for each shard
@@ -80,7 +80,7 @@ def clear_scratch(store: ObjectStore, prefix: str) -> int:
         if some[0] == first:
             raise StoreError(f"{store.root}/{first} is still listed after it was deleted; run the same command again")
         first = some[0]
-        removed += delete_all(store, some)
+        removed += delete_objects(store, some)
     return removed
 
 

@@ -64,7 +64,7 @@ def addressed_blocks(
 ) -> Iterator[AddressedBlock]:
     """Packs a task's batches, with a partition number per row, into blocks.
 
-    `origin` names the task among all those that feed the same exchange, by what it reads and never by run order.
+    `origin` names the task among all that feed the same exchange, by its input and never by run order.
     """
     packer = BlockPacker(origin)
     for batch, partition_of in batches:

@@ -12,7 +12,7 @@ _Words = npt.NDArray[np.uint64]
 
 
 def partitions_for(total_bytes: int, group_bytes: int = GROUP_BYTES) -> int:
-    """The number of partitions that keeps the average group within `group_bytes`, whatever the number of workers."""
+    """The number of partitions that keeps the average group within `group_bytes`, for any number of workers."""
     return max(1, -(-total_bytes // group_bytes))
 
 

@@ -29,9 +29,9 @@ from isal import isal_zlib
 from winnow.pipelines.processes.identity import Process
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.running.exchange.totals import ExchangeError, Run
+from winnow.pipelines.store.concurrency import map_objects
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.local import LocalStore
-from winnow.pipelines.store.together import each
 
 READ_BYTES = 8 << 20  # adjacent runs are fetched together up to this size
 READS_AT_ONCE = 2  # up to five are then held
@@ -156,7 +156,7 @@ def merge_files(store: ObjectStore, prefix: str, files: list[SegmentFile]) -> Se
     digest = hashlib.blake2b(digest_size=16)
     with temporary_folder("merge") as folder, ExitStack() as stack:
         unfinished = Path(folder) / "merged"
-        opened = each(store, lambda file: _opened(store, file.path), files)
+        opened = map_objects(store, lambda file: _opened(store, file.path), files)
         streams = [stack.enter_context(stream) for stream in opened]
         by_partition = sorted(
             ((segment, which) for which, file in enumerate(files) for segment in _indexed(store, file, streams[which])),
@@ -226,7 +226,7 @@ def read_runs(store: ObjectStore, placed: list[PlacedRun]) -> Iterator[pa.Record
         length = sum(place.run.length for place in group)
         return group, _mapped(store, group[0].path, group[0].offset, length)
 
-    for group, content in each(store, read, _neighbours(placed), READS_AT_ONCE):
+    for group, content in map_objects(store, read, _neighbours(placed), READS_AT_ONCE):
         for place in group:
             begin = place.offset - group[0].offset
             yield from _decode_run(content[begin : begin + place.run.length], place.run, f"{store.root}/{place.path}")

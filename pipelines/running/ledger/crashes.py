@@ -1,9 +1,7 @@
-"""Remembers the pictures and videos that kill whatever decodes them, so that a rerun gives them the same
-status (law 9).
+"""Remembers pictures and videos that kill their decoder, so that a rerun gives them the same status (law 9).
 
-They are known by the hash of their bytes and the version of the decoder: the same file is condemned once, wherever it
-is, and is tried again by another decoder. A part of a video is condemned alone, but with the whole of it all its parts
-are.
+They are known by the hash of their bytes and the version of the decoder: a file is recorded once, wherever it is, and
+is tried again by another version. A clip is recorded alone; a whole video is recorded with all its clips.
 """
 
 from dataclasses import dataclass
@@ -25,21 +23,18 @@ CRASHED_VIDEOS: Final = f"{layout.POISON}@videos/{PASS}/"
 
 @dataclass(frozen=True, slots=True)
 class CrashedMedium:
-    """A picture or video that no process has survived."""
+    """A picture or video that crashes its decoder every time."""
 
     sha256: str
     decoder: int
     detail: str
-    clip: tuple[int, int] | None = None  # the ticks of the part that nothing survives; None for all of it
+    clip: tuple[int, int] | None = None  # the ticks of the part that crashes its decoder; None for all of it
 
 
 class CrashedMedia:
-    """Those of a store, as they are when this is first asked, and those added since.
+    """The crashed media of a store: those recorded when this is first used, and those added since.
 
-    Args:
-        objects: The store.
-        folder: Where it remembers them.
-        decoder: The version of what decodes them.
+    `folder`: where the store records them; `decoder`: the version of their decoder.
     """
 
     def __init__(self, objects: ObjectStore, folder: str, decoder: int) -> None:
@@ -57,7 +52,7 @@ class CrashedMedia:
         return len(self._known)
 
     def add(self, sha256: str, detail: str) -> None:
-        """Records one; it may be recorded already."""
+        """Records one, unless it is recorded already."""
         self._record(sha256, CrashedMedium(sha256, self._decoder, _short(detail)))
 
     def _record(self, name: str, medium: CrashedMedium) -> None:

@@ -2,8 +2,8 @@
 
 A large file becomes several tasks, each a byte range; small files are packed, several to a task
 (`ingest/planning/task_sizes.py`). The first plan of a source records its tasks, later plans add tasks for new files, so
-a crawl grows without renaming anything, and a run that died finds the same tasks again. Every plan is one record put if
-absent; they are numbered without gaps, and each proves its place and its bytes.
+a crawl grows without renaming anything, and a stopped run finds the same tasks again. Every plan is one record put if
+absent; records are numbered without gaps, and each proves its place and its bytes.
 """
 
 from collections import Counter
@@ -49,14 +49,10 @@ class IntakePlan:
 def plan_intake(
     store: Store, listing: Listing, patterns: Sequence[str], deal: Deal, committed: Set[str] = frozenset()
 ) -> IntakePlan:
-    """Compares a listing with what is frozen, and deals new files to tasks. Writes nothing.
+    """Compares a listing with what is frozen, and assigns new files to tasks (`deal`). Writes nothing.
 
-    Args:
-        store: The store.
-        listing: The source's files.
-        patterns: Which of them are ingested.
-        deal: Makes tasks of new files.
-        committed: The names of the source's committed tasks, all of which must be frozen.
+    `patterns`: which files are ingested. `committed`: the names of the source's committed tasks, all of which must be
+    frozen.
     """
     intake = _read(store, listing.source)
     _require(store, listing.source, intake, committed)

@@ -91,16 +91,9 @@ class Listing:
 
 
 def list_source(source: str, objects: ObjectStore, patterns: Sequence[str], named: str = "") -> Listing:
-    """Lists a source; no match is an error, because it nearly always means a wrong path.
+    """Lists a source; SourceError if no file matches, because that nearly always means a wrong path.
 
-    Args:
-        source: Its name.
-        objects: Its root.
-        patterns: Its files.
-        named: How messages name it, such as `recipe.yaml:4: sources.crawl`.
-
-    Raises:
-        SourceError: No file matches.
+    `objects` is its root; `named` is its name in messages, such as `recipe.yaml:4: sources.crawl`.
     """
     unmatched = list(patterns)
 

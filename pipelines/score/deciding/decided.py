@@ -36,7 +36,7 @@ def make_decision(
     return Decision(store, bound, listed, scratch, len(state.shards), state.shards.rows, sizes)
 
 
-def put_owed(decision: Decision, state: StoreState, key: GlobalKey) -> int:
+def put_pending_groups(decision: Decision, state: StoreState, key: GlobalKey) -> int:
     """Store which groups of shards have one that lacks the layer, and prepare its commits; return their number."""
     shards, layer = decision.shards, decision.bound.entry.layer
     there = global_rows(state, layer, key)

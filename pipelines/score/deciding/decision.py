@@ -91,12 +91,12 @@ class Decision:
         return score_columns(self.bound)
 
     def partitions(self, total_bytes: int) -> int:
-        """The number of partitions for so many bytes."""
+        """The number of partitions for this many bytes."""
         return partitions_for(total_bytes, self.sizes.group_bytes)
 
     @property
     def _work(self) -> int:
-        """Its rows, with its shards as so many rows."""
+        """Its rows, counting each shard as `SHARD_ROWS`."""
         return self.rows + self.listed_shards * SHARD_ROWS
 
     def _grouped(self, most: int, least: int) -> ShardList[ListedShard]:

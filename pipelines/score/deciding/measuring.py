@@ -174,7 +174,7 @@ def fit_groups(decision: Decision, partition: int, batches: Iterable[pa.RecordBa
     for name in names:
         scores = [merged.get((name, series), none) for series in range(decision.checkpoints)]
         fitted.append(
-            FittedGroup(name, tuple(one.scored for one in scores), tuple(_cut(one, decision) for one in scores))
+            FittedGroup(name, tuple(score.scored for score in scores), tuple(_cut(score, decision) for score in scores))
         )
     whole = [
         (("", series), ScoreHistogram.merged(merged[name, series] for name in names))

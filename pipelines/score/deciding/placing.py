@@ -197,9 +197,7 @@ class Placing:
         objects, scratch = self.decision.store.objects, self.decision.scratch
         none = _batch(PLACES, [[]] * len(PLACES))
         return Places(
-            self,
-            find_part(objects, scratch, "places", shard_group) or none,
-            read_part(objects, scratch, "ranges", 0),
+            self, find_part(objects, scratch, "places", shard_group) or none, read_part(objects, scratch, "ranges", 0)
         )
 
     def _keys(

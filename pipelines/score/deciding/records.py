@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.integrity.sealed import find_record, put_record
+from winnow.pipelines.store.integrity.sealed import find_record
 from winnow.scoring.selection import Aggregation, Quality, Summary
 from winnow.scoring.selection.binarise import Cut, Step
 from winnow.scoring.selection.describe import Bars
@@ -78,8 +78,3 @@ class DecisionRecord:
 def find_decision(objects: ObjectStore, layer: str, key: str) -> DecisionRecord | None:
     """Return the record of a layer under its key, if there is one."""
     return find_record(objects, DecisionRecord, layout.decision(layer, key))
-
-
-def put_decision(objects: ObjectStore, layer: str, key: str, record: DecisionRecord) -> None:
-    """Store the record of a layer; what it says follows from its key."""
-    put_record(objects, layout.decision(layer, key), record)

@@ -75,13 +75,8 @@ class TopSearch:
     """The searches for all cuts of a decision."""
 
     def __init__(self, decision: Decision, fitted: tuple[FittedGroup, ...], run: Callable[[TopPass], None]) -> None:
-        """Begin.
-
-        Args:
-            decision: The decision.
-            fitted: The groups, with the number of scored rows at each checkpoint.
-            run: Runs a pass at all places.
-        """
+        """Begin. `fitted`: the groups, with the number of scored rows at each checkpoint; `run`: runs a pass at all
+        places."""
         self._decision = decision
         self._fitted = fitted
         self._run = run

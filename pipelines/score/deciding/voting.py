@@ -137,7 +137,7 @@ class _Counts:
 
     @property
     def held(self) -> int:
-        return sum(len(one.counts) for one in self.patterns.values())
+        return sum(len(pattern.counts) for pattern in self.patterns.values())
 
     def take(self) -> pa.RecordBatch:
         """Return everything that was counted, and forget it."""
@@ -147,10 +147,10 @@ class _Counts:
         columns = [
             there,
             self.rows[there],
-            [one.least for one in counts],
-            [one.votes.ravel() for one in counts],
-            [one.zeros for one in counts],
-            [one.counts for one in counts],
+            [count.least for count in counts],
+            [count.votes.ravel() for count in counts],
+            [count.zeros for count in counts],
+            [count.counts for count in counts],
             *(list(table[there]) for table in (self.voted, self.kept, self.lowest_kept, self.highest_dropped)),
         ]
         arrays = [pa.array(column, kind.type) for column, kind in zip(columns, COUNTS, strict=True)]

@@ -20,7 +20,7 @@ from typing import BinaryIO, ClassVar, Protocol, Self, TypeVar
 
 from winnow.pipelines.processes.run_folder import run_folder
 from winnow.pipelines.store.buckets.ranged import RangedReader, buffered
-from winnow.pipelines.store.buckets.trying import Trying
+from winnow.pipelines.store.buckets.retries import Retries
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.names import key_of_name, name_of_key
 from winnow.schemas.errors import StoreError
@@ -81,13 +81,13 @@ class Piece:
 
 
 class Bucket(Protocol):
-    """One bucket through a service's client. Each call may be repeated after a `PassingError`.
+    """One bucket through a service's client. Each call may be repeated after a `TransientError`.
 
     Keys are full names in the bucket. A missing object raises FileNotFoundError without a message; a failure that
     repeating would not fix raises a StoreError.
     """
 
-    trying: Trying
+    trying: Retries
     remembered: Remembered
 
     @property

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote
 
 from winnow.pipelines.store.buckets.bucket_store import MARK, Bucket, BucketStore, Clients, Piece, Remembered
-from winnow.pipelines.store.buckets.gcs_session import endpoint, refused, said, session
-from winnow.pipelines.store.buckets.trying import PassingError, Trying, no_bucket
+from winnow.pipelines.store.buckets.gcs_session import endpoint, refused, session, translated_error
+from winnow.pipelines.store.buckets.retries import Retries, TransientError, no_bucket_error
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.schemas.errors import StoreError
 
@@ -48,7 +48,7 @@ class GcsBucket:
     def __init__(self, name: str) -> None:
         self._name = name
         self._place = f"gs://{name}"
-        self.trying = Trying(self._place)
+        self.trying = Retries(self._place)
         self.remembered = Remembered()
         self._endpoint = endpoint()
         self._session = session(self._place)
@@ -71,7 +71,7 @@ class GcsBucket:
         whole = answer.headers.get("Content-Range", "").rpartition("/")[2]
         promised = int(answer.headers.get("Content-Length", len(content)))
         if len(content) != promised:
-            raise PassingError(f"{len(content)} of {promised} bytes came", answered=True)
+            raise TransientError(f"{len(content)} of {promised} bytes came", answered=True)
         return Piece(content, int(whole or len(content)), answer.headers["X-Goog-Generation"])
 
     def describe(self, key: str) -> tuple[ObjectInfo, str | None]:
@@ -171,7 +171,7 @@ class GcsBucket:
         if answer.status_code != 308:
             return self._finished(answer, size)
         if (arrived := _arrived(answer)) <= sent:
-            raise PassingError(f"{self._endpoint} took nothing of a part", answered=True)
+            raise TransientError(f"{self._endpoint} took nothing of a part", answered=True)
         return arrived
 
     def _finished(self, answer: "Response", size: int) -> int:
@@ -210,7 +210,7 @@ class GcsBucket:
                 allow_redirects=False,
             )
         except Exception as error:
-            if (known := said(error, self._place, self._endpoint)) is None:
+            if (known := translated_error(error, self._place, self._endpoint)) is None:
                 raise
             raise known from None
 
@@ -223,7 +223,7 @@ class GcsBucket:
                 whole = False
             self._there = not whole
         if whole:
-            return no_bucket(self._place, self._endpoint, "STORAGE_EMULATOR_HOST")
+            return no_bucket_error(self._place, self._endpoint, "STORAGE_EMULATOR_HOST")
         return FileNotFoundError(self._place)
 
     def _json(self, answer: "Response") -> dict[str, Any]:

@@ -10,9 +10,17 @@ import logging
 import os
 from typing import TYPE_CHECKING
 
-from winnow.pipelines.store.buckets import trying
+from winnow.pipelines.store.buckets import retries
 from winnow.pipelines.store.buckets.bucket_store import CONNECTIONS
-from winnow.pipelines.store.buckets.trying import PassingError, busy, cut, first_line, unreached, untrusted, wrong_clock
+from winnow.pipelines.store.buckets.retries import (
+    TransientError,
+    busy_error,
+    cut_off_error,
+    first_line,
+    unreached_error,
+    untrusted_error,
+    wrong_clock_error,
+)
 from winnow.schemas.errors import StoreError
 
 if TYPE_CHECKING:
@@ -74,11 +82,11 @@ def _authorized(place: str) -> "Session":
 
 
 def refused(answer: "Response", place: str, endpoint: str) -> Exception:
-    """The PassingError or StoreError for an answer that is neither a success nor a missing object."""
+    """The TransientError or StoreError for an answer that is neither a success nor a missing object."""
     status = answer.status_code
     words = _words(answer)
     if status in {408, 429} or status >= 500:
-        return busy(endpoint, status, words)
+        return busy_error(endpoint, status, words)
     if status == 401:
         return StoreError(f"{place}: the service rejected these credentials ({words}); {_LOGIN}")
     if status == 403:
@@ -87,20 +95,20 @@ def refused(answer: "Response", place: str, endpoint: str) -> Exception:
         )
     if 300 <= status < 400:
         return StoreError(f"{place}: {endpoint} redirects requests ({status}); check STORAGE_EMULATOR_HOST")
-    return trying.refused(place, endpoint, status, words)
+    return retries.refused_error(place, endpoint, status, words)
 
 
-def said(error: Exception, place: str, endpoint: str) -> Exception | None:
-    """The error that prevented an answer; None if it does not concern the network or credentials."""
+def translated_error(error: Exception, place: str, endpoint: str) -> Exception | None:
+    """Translates the error that prevented an answer; None if it does not concern the network or credentials."""
     import requests
 
     words = first_line(error)
     if isinstance(error, requests.exceptions.SSLError):
-        return untrusted(place, endpoint, words, "REQUESTS_CA_BUNDLE")
+        return untrusted_error(place, endpoint, words, "REQUESTS_CA_BUNDLE")
     if isinstance(error, requests.exceptions.ConnectionError) and _never_connected(error):
-        return unreached(endpoint, "STORAGE_EMULATOR_HOST")
+        return unreached_error(endpoint, "STORAGE_EMULATOR_HOST")
     if isinstance(error, (requests.exceptions.RequestException, OSError)):
-        return cut(endpoint, words)
+        return cut_off_error(endpoint, words)
     return _unauthorised(error, place, words)
 
 
@@ -119,9 +127,9 @@ def _unauthorised(error: Exception, place: str, words: str) -> Exception | None:
     except ImportError:
         return None
     if isinstance(error, TransportError):
-        return PassingError(f"the credential service cannot be reached ({words})", answered=False)
+        return TransientError(f"the credential service cannot be reached ({words})", answered=False)
     if isinstance(error, RefreshError) and "reasonable timeframe" in str(error):
-        return wrong_clock(place)
+        return wrong_clock_error(place)
     if isinstance(error, GoogleAuthError):
         return StoreError(f"{place}: the credentials were rejected ({words}); {_LOGIN}")
     return None
@@ -129,7 +137,7 @@ def _unauthorised(error: Exception, place: str, words: str) -> Exception | None:
 
 def _words(answer: "Response") -> str:
     try:
-        said = str(answer.json()["error"]["message"])
+        words = str(answer.json()["error"]["message"])
     except (ValueError, KeyError, TypeError):
-        said = answer.text
-    return (said.strip().splitlines() or [answer.reason or "no reason given"])[0].rstrip(".")[:300]
+        words = answer.text
+    return (words.strip().splitlines() or [answer.reason or "no reason given"])[0].rstrip(".")[:300]

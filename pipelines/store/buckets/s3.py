@@ -25,8 +25,8 @@ from winnow.pipelines.store.buckets.bucket_store import (
     Remembered,
     sending,
 )
-from winnow.pipelines.store.buckets.s3_errors import client_error, said
-from winnow.pipelines.store.buckets.trying import Trying
+from winnow.pipelines.store.buckets.retries import Retries
+from winnow.pipelines.store.buckets.s3_errors import client_error, translated_error
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.schemas.errors import StoreError
 
@@ -66,7 +66,7 @@ class S3Bucket:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self.trying = Trying(f"s3://{name}")
+        self.trying = Retries(f"s3://{name}")
         self.remembered = Remembered()
         self._s3 = _client(name)
         self._there = False  # whether the bucket is known to exist
@@ -235,14 +235,14 @@ class S3Bucket:
                 raise _OutOfRangeError from None
             if code in {"PreconditionFailed", "412"}:
                 raise _RefusedError(f"s3://{self._name}: an object was replaced while it was read; run again") from None
-            raise self._said(error) from None
+            raise self._translated(error) from None
         except (BotoCoreError, HTTPError, OSError) as error:
-            raise self._said(error) from None
+            raise self._translated(error) from None
         self._there = True
         return answer
 
-    def _said(self, error: Exception) -> Exception:
-        return said(error, self._name, self._s3.meta.endpoint_url, signed=not _unsigned())
+    def _translated(self, error: Exception) -> Exception:
+        return translated_error(error, self._name, self._s3.meta.endpoint_url, signed=not _unsigned())
 
 
 class _OutOfRangeError(Exception):
@@ -292,4 +292,4 @@ def _client(name: str) -> "BaseClient":
         client.meta.events.register_last("before-call.s3", _unasked)
         return client
     except (BotoCoreError, ValueError) as error:
-        raise said(error, name, "the service", signed=not _unsigned()) from None
+        raise translated_error(error, name, "the service", signed=not _unsigned()) from None

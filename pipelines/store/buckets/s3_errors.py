@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from winnow.pipelines.store.buckets.trying import (
-    busy,
-    cut,
+from winnow.pipelines.store.buckets.retries import (
+    busy_error,
+    cut_off_error,
     first_line,
-    no_bucket,
-    refused,
-    unreached,
-    untrusted,
-    wrong_clock,
+    no_bucket_error,
+    refused_error,
+    unreached_error,
+    untrusted_error,
+    wrong_clock_error,
 )
 from winnow.schemas.errors import StoreError
 
@@ -76,8 +76,8 @@ _REMEDIES["301"] = _REMEDIES["PermanentRedirect"]
 _REMEDIES["TokenRefreshRequired"] = _REMEDIES["RequestExpired"] = _REMEDIES["ExpiredToken"]
 
 
-def said(error: Exception, bucket: str, endpoint: str, *, signed: bool) -> Exception:
-    """Translates the failure of one request to FileNotFoundError, PassingError or StoreError."""
+def translated_error(error: Exception, bucket: str, endpoint: str, *, signed: bool) -> Exception:
+    """Translates the failure of one request to FileNotFoundError, TransientError or StoreError."""
     from botocore import exceptions as boto
 
     if isinstance(error, boto.ClientError):
@@ -94,13 +94,13 @@ def said(error: Exception, bucket: str, endpoint: str, *, signed: bool) -> Excep
     if isinstance(error, tokens):
         return StoreError(f"{place}: cannot get credentials ({words}); sign in again (aws sso login)")
     if isinstance(error, boto.SSLError):
-        return untrusted(place, endpoint, words, "AWS_ENDPOINT_URL and AWS_CA_BUNDLE")
+        return untrusted_error(place, endpoint, words, "AWS_ENDPOINT_URL and AWS_CA_BUNDLE")
     if isinstance(error, (boto.EndpointConnectionError, boto.ConnectTimeoutError, boto.ProxyConnectionError)):
-        return unreached(endpoint, "AWS_ENDPOINT_URL, AWS_REGION")
+        return unreached_error(endpoint, "AWS_ENDPOINT_URL, AWS_REGION")
     network = (boto.HTTPClientError, boto.IncompleteReadError, boto.ResponseStreamingError)
     if isinstance(error, boto.BotoCoreError) and not isinstance(error, network):
         return StoreError(f"{place}: {words}; check the AWS_ variables and ~/.aws/config")
-    return cut(endpoint, words)
+    return cut_off_error(endpoint, words)
 
 
 def client_error(response: Mapping[str, Any], operation: str, bucket: str, endpoint: str, *, signed: bool) -> Exception:
@@ -111,20 +111,20 @@ def client_error(response: Mapping[str, Any], operation: str, bucket: str, endpo
     code, words = details.get("Code", ""), details.get("Message", "").rstrip(".") or "no reason given"
     status = meta.get("HTTPStatusCode", 0)
     if code == "NoSuchBucket" or (code in _MISSING and operation in _OF_BUCKETS):
-        return no_bucket(place, endpoint, "AWS_ENDPOINT_URL")
+        return no_bucket_error(place, endpoint, "AWS_ENDPOINT_URL")
     if code in _MISSING:
         return FileNotFoundError(place)
     if code in _CLOCK:
-        return wrong_clock(place, words)
+        return wrong_clock_error(place, words)
     if code in _DENIED:
         return StoreError(f"{place}: {words}; {_permission(operation, signed=signed)}")
     if code in _REMEDIES:
         region = meta.get("HTTPHeaders", {}).get("x-amz-bucket-region") or details.get("Region")
-        line = _REMEDIES[code].format(said=words, region=f" ({region})" if region else "")
+        line = _REMEDIES[code].format(translated_error=words, region=f" ({region})" if region else "")
         return StoreError(f"{place}: {line}")
     if code in PASSING or status in {408, 429} or status >= 500:
-        return busy(endpoint, code or status, words)
-    return refused(place, endpoint, code or status, words)
+        return busy_error(endpoint, code or status, words)
+    return refused_error(place, endpoint, code or status, words)
 
 
 def _permission(operation: str, *, signed: bool) -> str:

@@ -1,1 +1,1 @@
-"""Which rows tombstones hide, and the neutral rows that are read in their place."""
+"""Which rows tombstones hide, and the redacted rows that are read in their place."""

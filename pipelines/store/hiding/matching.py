@@ -38,7 +38,7 @@ class Matcher:
         return wanted
 
     def rows(self, samples: pa.RecordBatch) -> NDArray[np.bool_]:
-        """Which rows of a batch of samples match, including rows that are already neutral."""
+        """Which rows of a batch of samples match, including rows that are already redacted."""
         meant = np.zeros(samples.num_rows, np.bool_)
         if self.selectors.id:
             found = pc.is_in(samples["id"], value_set=self._ids)
@@ -99,7 +99,7 @@ class Matcher:
         fate = _SOME  # an address without a domain is invalid, or its domain is unknown
         if name is not None:
             fate = _NONE
-            above = [self._look_up(selector_hash("domain", one), self.selectors.domain) for one in parents(name)]
+            above = [self._look_up(selector_hash("domain", parent), self.selectors.domain) for parent in parents(name)]
             behind_gate = gate(name) in self.selectors.gates
             if any(above):
                 fate = _ALL_SEEN if behind_gate and self.note else _ALL

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hiding.matching import Matcher, merged_rows
-from winnow.pipelines.store.hiding.neutral import is_neutral
+from winnow.pipelines.store.hiding.redaction import is_redacted
 from winnow.pipelines.store.integrity.content import read_content
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError, missing
 from winnow.pipelines.store.tables import put_table, read_batches, read_table
@@ -94,16 +94,10 @@ class Hiding:
     @cached_property
     def reads_texts(self) -> bool:
         """Whether a tombstone selects texts by hash, so that extracted texts are scanned too."""
-        return any(one.sha256 for one in self.tombstones.values())
+        return any(tombstone.sha256 for tombstone in self.tombstones.values())
 
     def of(self, objects: ObjectStore, samples: str, texts: Sequence[str] = ()) -> HiddenRows:
-        """The hidden rows of a shard.
-
-        Args:
-            objects: The store's objects.
-            samples: The shard's samples object.
-            texts: Its known objects of extracted texts.
-        """
+        """The hidden rows of a shard, given its samples object and its known objects of extracted texts."""
         if not self:
             return NOTHING
         self.scan_missing(objects, samples, texts)
@@ -153,7 +147,7 @@ def scan_object(objects: ObjectStore, matcher: Matcher, samples: str, path: str)
     at = 0
     for batch in read_batches(objects, path, matcher.columns if path == samples else ["text"]):
         if path == samples:
-            marked = is_neutral(batch)
+            marked = is_redacted(batch)
             meant = matcher.rows(batch) & ~marked
         else:
             meant = matcher.texts(batch["text"])
@@ -236,14 +230,10 @@ _unhidden: set[str] = set()  # stores that have no tombstone, and no scan that n
 
 
 def load_hiding(objects: ObjectStore, *, fresh: bool = False) -> Hiding:
-    """The current tombstones and scans. Both are named by content, so an unchanged set is read once.
+    """The current tombstones and scans; `fresh` ignores this process's cache.
 
-    A scan names the tombstones that it searched for, so a lost tombstone is noticed: its rows stay hidden, or reading
-    them is an error.
-
-    Args:
-        objects: The store's objects.
-        fresh: Ignore this process's cache.
+    Both are named by content, so an unchanged set is read once. A scan names the tombstones that it searched for, so a
+    lost tombstone is noticed: its rows stay hidden, or reading them is an error.
     """
     global _last
     names = tuple(info.path for info in objects.list(layout.TOMBSTONES))

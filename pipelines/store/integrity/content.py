@@ -8,12 +8,8 @@ from winnow.schemas.identity import content_hash, content_name
 
 
 def read_content(objects: ObjectStore, path: str) -> bytes:
-    """The bytes of an object, which are those that its name promises.
-
-    Raises:
-        DamagedError: They are others.
-        MissingError: There is no such object.
-    """
+    """The bytes of an object, checked against its name; DamagedError if they differ, MissingError if there is no such
+    object."""
     try:
         raw = objects.read(path)
     except FileNotFoundError:

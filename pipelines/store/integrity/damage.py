@@ -34,13 +34,7 @@ _REMEDIES = (
     (layout.KNOWN_HARM, "run 'winnow ingest RECIPE', which compares again"),
     (layout.PURGE, "run 'winnow gc --purge STORE' again"),
 )
-_STAGES = (
-    ("extract.", "ingest"),
-    (DUPLICATES, "dedupe"),
-    (SCORES, "score"),
-    (TRACES, "score"),
-    ("mix.", "mix"),
-)
+_STAGES = (("extract.", "ingest"), (DUPLICATES, "dedupe"), (SCORES, "score"), (TRACES, "score"), ("mix.", "mix"))
 
 
 class DamagedError(StoreError):
@@ -53,9 +47,9 @@ class MissingError(StoreError):
 
 def damaged(root: str, path: str, what: str) -> DamagedError:
     """The error of a file that is not what was written, such as `its bytes have the hash 12ab`."""
-    said, asked = what.rstrip("."), remedy(path)
+    problem, asked = what.rstrip("."), remedy(path)
     first = "" if asked.startswith(("put back", "delete")) else "delete it; "
-    return DamagedError(f"{root}: {path} is damaged: {said}; {first}{asked}")
+    return DamagedError(f"{root}: {path} is damaged: {problem}; {first}{asked}")
 
 
 def foreign(root: str, path: str) -> DamagedError:
@@ -102,9 +96,9 @@ def remedy(path: str) -> str:
     if path.startswith((layout.LAYERS, layout.COMMITS)):
         layer = path.split("/")[1]
         return f"run 'winnow {stage_of(layer)} RECIPE', which makes it again"
-    for prefix, said in _REMEDIES:
+    for prefix, what_mends in _REMEDIES:
         if path.startswith(prefix):
-            return said
+            return what_mends
     return "nothing needs it"
 
 

@@ -30,11 +30,8 @@ def sealed(owner: str, path: str, record: Any) -> bytes:  # Any: dataclass insta
 
 
 def unsealed(objects: ObjectStore, path: str, raw: bytes) -> dict[str, Json]:
-    """The verified content of a record, as parsed JSON.
-
-    Raises:
-        DamagedError: It is not what was sealed for this path of this store.
-    """
+    """The verified content of a record, as parsed JSON; DamagedError if it was not sealed for this path of this
+    store."""
     root = objects.root
     try:
         value = orjson.loads(raw)
@@ -56,12 +53,8 @@ def unsealed(objects: ObjectStore, path: str, raw: bytes) -> dict[str, Json]:
 
 
 def parse_record(kind: type[T], objects: ObjectStore, path: str, raw: bytes) -> T:
-    """A verified record of this type.
-
-    Raises:
-        DamagedError: It is not what was put under this path of this store.
-        StoreError: It is, but another version of winnow wrote it.
-    """
+    """A verified record of this type; DamagedError as in `unsealed`, StoreError if another version of winnow wrote
+    it."""
     try:
         return read_value(kind, unsealed(objects, path, raw))
     except ValueError as error:
@@ -87,7 +80,7 @@ def read_record(objects: ObjectStore, kind: type[T], path: str) -> T:
 
 
 def check_record(objects: ObjectStore, path: str) -> None:
-    """DamagedError if a record, of whatever type, is not what was put under this path; MissingError if it is gone."""
+    """DamagedError if a record of any type differs from what was put under this path; MissingError if it is gone."""
     try:
         raw = objects.read(path)
     except FileNotFoundError:
@@ -115,7 +108,7 @@ def put_record_if_absent(objects: ObjectStore, path: str, record: Any) -> bool:
 
 
 def _owned(owner: str, path: str) -> dict[str, Json]:
-    """What a record says of its store."""
+    """The store that a record belongs to."""
     return {} if path == layout.STORE_RECORD else {OWNER: owner}
 
 

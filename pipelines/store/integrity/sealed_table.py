@@ -1,7 +1,7 @@
-"""A table as one Parquet file that proves its every byte, under a name that is not of its content.
+"""A table as one Parquet file with its own checksum, for names that do not depend on the content.
 
-A checksum over the store, the path and the file stands in the footer; while it is computed, zeros stand in its place.
-It is checked before anything is parsed.
+The footer holds a checksum over the store, the path and the file, computed with zeros in its place. It is checked
+before anything is parsed.
 """
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ _BEFORE = _KEY.encode() + bytes([0x18, len(_ZEROS)])  # Thrift writes a string's
 
 
 def sealed_table(owner: str, path: str, table: pa.Table) -> bytes:
-    """The file of a table that is to be put under this path of a store."""
+    """The bytes of a table's file for this path of a store."""
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, table.schema, compression="zstd") as parquet:
         parquet.write_table(table)
@@ -29,11 +29,7 @@ def sealed_table(owner: str, path: str, table: pa.Table) -> bytes:
 
 
 def unsealed_table(objects: ObjectStore, owner: str, path: str, raw: bytes) -> pa.Table:
-    """The table of such a file.
-
-    Raises:
-        DamagedError: It is not what was sealed for this path of this store.
-    """
+    """The table in such a file; DamagedError if it was not sealed for this path of this store."""
     at = raw.rfind(_BEFORE) + len(_BEFORE)
     if at < len(_BEFORE):
         raise damaged(objects.root, path, "it has no checksum")

@@ -1,7 +1,7 @@
-"""One lease a command: the first stage that needs the store takes it, and the command holds it until it ends.
+"""One lease per command: the first stage that needs the store takes it, and the command holds it until it ends.
 
-So no other command gets between the stages of `winnow run`. A stage that is called alone is a command of its own.
-With `--wait`, a command waits for a store that another process holds; without, it gets the error at once.
+So no other command gets between the stages of `winnow run`. A stage that is called alone is a command of its own. With
+`--wait`, a command waits for a store that another process holds; without, it gets the error at once.
 """
 
 import os
@@ -28,7 +28,7 @@ _WRITTEN = re.compile(r"([0-9]{1,6})([smhd])")
 
 @dataclass(frozen=True)
 class Wait:
-    """That a command waits for a store, how long, and who is told."""
+    """How long a command waits for a store, and who is told."""
 
     say: Callable[[str], None]
     seconds: float = float("inf")
@@ -72,12 +72,9 @@ def one_command(wait: Wait | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def writing(objects: ObjectStore) -> Iterator[None]:
-    """Holds the store's lease, at least for this block.
-
-    Raises:
-        HeldError: Another process holds it, for longer than the command waits.
-    """
+def writing_lease(objects: ObjectStore) -> Iterator[None]:
+    """Holds the store's lease, at least for this block; HeldError if another process holds it longer than the command
+    waits."""
     with one_command():
         command = _running.get()
         assert command is not None
@@ -90,18 +87,15 @@ def writing(objects: ObjectStore) -> Iterator[None]:
 
 
 def require_held(objects: ObjectStore) -> None:
-    """Checks the lease, if this command holds it: it may have been suspended for longer than others wait.
-
-    Raises:
-        StageError: Another process has taken the store's lease.
-    """
+    """Checks the lease, if this command holds it: while the command was suspended, another may have taken it
+    (StageError)."""
     command = _running.get()
     if command is not None and _place(objects) in command.held:
         require_lease(objects)
 
 
-def kept_by_command(objects: ObjectStore, kind: type[T], make: Callable[[], T]) -> T:
-    """What a command knows of a store: made once by one that holds the lease, anew each time by others."""
+def cached_by_command(objects: ObjectStore, kind: type[T], make: Callable[[], T]) -> T:
+    """What a command knows of a store: made once while it holds the lease, else anew each time."""
     command = _running.get()
     place = _place(objects)
     if command is None or place not in command.held:
@@ -118,8 +112,8 @@ def _place(objects: ObjectStore) -> str:
 
 
 @contextmanager
-def sharing(share: Callable[[], Share]) -> Iterator[None]:
-    """Holds a slice of a stage for this block; waits like `writing`."""
+def slice_lease(share: Callable[[], Share]) -> Iterator[None]:
+    """Holds a slice of a stage for this block; waits like `writing_lease`."""
     command = _running.get()
     with _taken(share, command.wait if command is not None else None):
         yield
@@ -127,10 +121,10 @@ def sharing(share: Callable[[], Share]) -> Iterator[None]:
 
 @contextmanager
 def _taken(wanted: Callable[[], Lease | Share], wait: Wait | None) -> Iterator[None]:
-    """Takes a lease or a share, after waiting for it if that is wished."""
+    """Takes a lease or a share, waiting for it if requested."""
     end: float | None = None  # counted from the first refusal, however long that takes
     pause = FIRST_PAUSE_SECONDS
-    said = ""
+    told = ""
     with ExitStack() as held:
         while True:
             try:
@@ -143,9 +137,9 @@ def _taken(wanted: Callable[[], Lease | Share], wait: Wait | None) -> Iterator[N
                 left = end - time.monotonic()
                 if left <= 0:
                     raise
-                if said != error.waiting:
+                if told != error.waiting:
                     wait.say(error.waiting)
-                said = error.waiting
+                told = error.waiting
             time.sleep(min(pause, left))
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
         yield

@@ -80,29 +80,26 @@ class Term:
         return f"{self.prefix}{self.number:08d}.released"
 
     @property
-    def beat(self) -> str:
+    def heartbeat(self) -> str:
         """A counter that grows while the holder lives."""
         return f"{self.prefix}{self.number:08d}.beat"
 
     def clear(self, objects: ObjectStore) -> None:
         """Drops the term's records; the holder's record first, because a term without one is free."""
-        for path in (self.record, self.released, self.beat):
+        for path in (self.record, self.released, self.heartbeat):
             objects.delete(path)
 
 
 @dataclass(frozen=True, slots=True)
-class Tenure:
-    """A process's hold of a lease, as its workers can check it too. Picklable."""
+class LeaseHold:
+    """A process's hold of a lease, which its workers can check too. Picklable."""
 
     term: Term
     holder: Holder
 
     def require(self, objects: ObjectStore, place: str) -> None:
-        """Checks the lease before anything is put or dropped that another writer may be using.
-
-        Raises:
-            StageError: Another process has taken over, or has done so and ended.
-        """
+        """Checks the lease before anything is put or dropped that another writer may use; StageError if another process
+        took over."""
         last = _current(objects, self.term.prefix)
         found = None if last is None else _recorded(objects, last)
         if last != self.term or found != self.holder:
@@ -110,14 +107,14 @@ class Tenure:
 
 
 class _Held:
-    """Held from `with` to the end of the block."""
+    """A lease that is held for the length of a `with` block."""
 
     def __init__(self, objects: ObjectStore, prefix: str, holder: Holder | None) -> None:
         self._objects = objects
         self._prefix = prefix
         self._holder = holder or this_process()
         self._stop = threading.Event()
-        self._beats = threading.Thread(target=self._beat, name="lease", daemon=True)
+        self._beats = threading.Thread(target=self._heartbeat, name="lease", daemon=True)
         self.number = 0
 
     def __exit__(
@@ -130,7 +127,8 @@ class _Held:
                 raise
 
     def _take(self, refused: str) -> None:
-        """Takes the next number once no living process holds the last; `refused` is what the error says of that one."""
+        """Takes the next number once no living process holds the last; `refused` is the subject of the error
+        otherwise."""
         self._holder = replace(self._holder, since=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
         while True:
             current = _current(self._objects, self._prefix)
@@ -148,30 +146,30 @@ class _Held:
         recorded = _recorded(self._objects, self._term)
         if recorded != self._holder:  # taken for dead: its records are removed, and the number may be reused
             if recorded is None:
-                self._objects.delete(self._term.beat)
+                self._objects.delete(self._term.heartbeat)
             return
         self._objects.put(self._term.released, b"{}")
         numbers = {_number(info.path) for info in self._objects.list(self._prefix)}
         for number in sorted(number for number in numbers if number is not None and number < self.number):
             Term(self._prefix, number).clear(self._objects)
-        self._objects.delete(self._term.beat)
+        self._objects.delete(self._term.heartbeat)
 
     @property
     def _term(self) -> Term:
         return Term(self._prefix, self.number)
 
-    def _beat(self) -> None:
+    def _heartbeat(self) -> None:
         count = 0
         while not self._stop.wait(BEAT_SECONDS):
             count += 1
             try:
-                self._objects.put(self._term.beat, str(count).encode())
+                self._objects.put(self._term.heartbeat, str(count).encode())
             except (OSError, StoreError):  # a full disk must not end the run here: the stage reports it
                 continue
 
 
 class Lease(_Held):
-    """A lease on the whole store; its `tenure` tells a long stage to stop."""
+    """A lease on the whole store; its `hold` tells a long stage to stop."""
 
     def __init__(self, objects: ObjectStore, holder: Holder | None = None) -> None:
         super().__init__(objects, layout.LEASES, holder)
@@ -189,9 +187,9 @@ class Lease(_Held):
         return self
 
     @property
-    def tenure(self) -> Tenure:
+    def hold(self) -> LeaseHold:
         """What tells whether another writer has taken over."""
-        return Tenure(self._term, self._holder)
+        return LeaseHold(self._term, self._holder)
 
     def _refuse_slices(self, gone: Set[Term]) -> frozenset[Term]:
         """The shares of dead processes; raises an error if a living process holds one."""
@@ -238,8 +236,7 @@ def share_name(prefix: str) -> str:
 def require_lease(objects: ObjectStore) -> None:
     """Checks the lease before anything is dropped that another writer may be using: a writer taken for dead may resume.
 
-    Raises:
-        StageError: Another process has taken the store's lease.
+    StageError if another process has taken it.
     """
     last = _current(objects, layout.LEASES)
     if last is None:  # nothing has been written since the store was made
@@ -283,7 +280,7 @@ def _living(objects: ObjectStore, terms: Sequence[Term]) -> list[tuple[Term, Hol
             continue
         if holder.host != platform.node():
             elsewhere.append((term, holder))
-        elif _alive(holder):
+        elif holder.boot == boot_id() and started(holder.process) == holder.started:
             living.append((term, holder))
     if living or not elsewhere:
         return living
@@ -296,7 +293,9 @@ def _beating(objects: ObjectStore, held: Iterable[tuple[Term, Holder]]) -> list[
     for _ in range(BEATS_TO_WAIT):
         time.sleep(BEAT_SECONDS)
         first = {term: seen for term, seen in first.items() if not objects.exists(term.released)}
-        if moved := [(term, holder) for term, (beat, holder) in first.items() if _last_beat(objects, term) != beat]:
+        if moved := [
+            (term, holder) for term, (heartbeat, holder) in first.items() if _last_beat(objects, term) != heartbeat
+        ]:
             return moved
         if not first:
             break
@@ -319,10 +318,6 @@ def _recorded(objects: ObjectStore, term: Term) -> Holder | None:
 
 def _last_beat(objects: ObjectStore, term: Term) -> bytes:
     try:
-        return objects.read(term.beat)
+        return objects.read(term.heartbeat)
     except FileNotFoundError:
         return b""
-
-
-def _alive(holder: Holder) -> bool:
-    return holder.boot == boot_id() and started(holder.process) == holder.started

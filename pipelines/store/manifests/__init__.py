@@ -1,1 +1,1 @@
-"""Manifests: the tables of what a generation holds, kept as columns while a command works."""
+"""Manifests: the tables that list a generation's content, kept as columns while a command works."""

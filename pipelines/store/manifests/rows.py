@@ -152,7 +152,7 @@ class ManifestRows(Sequence[ManifestRow]):
 
     def by_key(self) -> "dict[str, ManifestRows]":
         """The rows of each key."""
-        return {key: self.where(one == key for one in self._texts("key")) for key in self.keys}
+        return {key: self.where(text == key for text in self._texts("key")) for key in self.keys}
 
     def where(self, wanted: Iterable[bool]) -> "ManifestRows":
         """The rows for which it is true, one value a row."""

@@ -15,12 +15,7 @@ import pyarrow.compute as pc
 from winnow.pipelines.store.hash_set import HashSet
 from winnow.schemas.records import TaskCommit, from_json, to_json
 
-TASKS = pa.schema(
-    [
-        pa.field("task", pa.string(), nullable=False),
-        pa.field("commit", pa.string(), nullable=False),
-    ]
-)
+TASKS = pa.schema([pa.field("task", pa.string(), nullable=False), pa.field("commit", pa.string(), nullable=False)])
 """The columns of a manifest of tasks."""
 
 _AT_ONCE = 512  # commits that are parsed at the same time

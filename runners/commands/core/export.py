@@ -91,9 +91,9 @@ def _refresh_report(recipe: "BoundRecipe", engine: "Engine", console: "Console",
     try:
         write_report(store, None, recipe, engine, console, plan=done.mixed.record.plan)
     except (WinnowError, OSError) as error:  # the exports are there
-        said = f"{str(error).splitlines()[0]}; to write it again: winnow report {recipe.file}"
+        problem = f"{str(error).splitlines()[0]}; to write it again: winnow report {recipe.file}"
         console.print(
-            f"note    {store.root}/{layout.REPORT} shows the exports before: {said}", markup=False, soft_wrap=True
+            f"note    {store.root}/{layout.REPORT} shows the exports before: {problem}", markup=False, soft_wrap=True
         )
 
 

@@ -41,11 +41,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def card(recipe: "BoundRecipe", store: "Store") -> str:
-    """The card of the latest generation.
-
-    Raises:
-        RecipeError: A rule cannot be decided, or needs a column that is not measured yet.
-    """
+    """The card of the latest generation; RecipeError if a rule cannot be decided, or needs a column not yet
+    measured."""
     from winnow.pipelines.query.generation import require_latest_for
     from winnow.pipelines.query.recipe_rules import pinned_rules, require_accepted
     from winnow.runners.facts.card_parts import dropped, front_matter, languages, overview, safety, sources

@@ -34,11 +34,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Show one sample."""
-    from winnow.pipelines.rules.near_thresholds import EVERY, Among
+    from winnow.pipelines.rules.near_thresholds import EVERY, SampleFilter
     from winnow.runners.stages.samples.listed import run_list
     from winnow.runners.stages.samples.sample import run_show
 
-    among = Among(options.language, options.source, options.reason)
+    among = SampleFilter(options.language, options.source, options.reason)
     if among == EVERY:
         return run_show(options, open_console())
     if options.id is not None or options.url is not None:

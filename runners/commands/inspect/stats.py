@@ -35,13 +35,14 @@ def run(options: argparse.Namespace) -> int:
     from winnow.pipelines.score.overview import unrecorded_note
     from winnow.runners.estimating.rates import read_rates
     from winnow.runners.estimating.run_log import read_runs
-    from winnow.runners.estimating.tables import measured_yaml, print_runs, runs_json
+    from winnow.runners.estimating.tables import measured_yaml, past_runs
     from winnow.runners.facts.scores import print_scores
     from winnow.runners.facts.store import print_stats
     from winnow.runners.facts.thresholds import print_thresholds
     from winnow.runners.stages.reports.score_overviews import scores_if_bound, with_scores
     from winnow.runners.stages.reports.summarise import summarise
     from winnow.runners.stages.samples.threshold_samples import counted_thresholds
+    from winnow.runners.terminal.tables import print_tables
 
     recipe, store = open_place(options.place)
     rates = read_rates(options.rates)
@@ -62,10 +63,11 @@ def run(options: argparse.Namespace) -> int:
         sys.stderr.write(f"winnow: {store.root}: {unrecorded_note(layer)}\n")
     if options.json:
         found = json.loads(with_scores(summary.to_json(), scores))
-        sys.stdout.write(json.dumps(found | {"runs": runs_json(runs, rates)}, ensure_ascii=False) + "\n")
+        found["runs"] = past_runs(runs, rates).without("shuffled", "actual/estimate").to_json()
+        sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
     else:
         print_stats(summary, console)
-        print_runs(runs, rates, console)
+        print_tables(console, past_runs(runs, rates))
         print_scores(scores, console)
         print_thresholds(counted_thresholds(recipe, store, generation), console)
     return 0
@@ -73,13 +75,13 @@ def run(options: argparse.Namespace) -> int:
 
 def _near(options: argparse.Namespace, recipe: "BoundRecipe | None", store: "Store", console: "Console") -> int:
     from winnow.pipelines.query.generation import require_latest_for
-    from winnow.pipelines.rules.near_thresholds import Among
+    from winnow.pipelines.rules.near_thresholds import SampleFilter
     from winnow.runners.facts.thresholds import print_nearest_samples
     from winnow.runners.stages.samples.threshold_samples import thresholds_with_reason
 
     if recipe is None:
         raise WinnowError(f"--near {options.near} needs the rules of a recipe; give a recipe file instead of a store")
-    among = Among(options.language, options.source)
+    among = SampleFilter(options.language, options.source)
     generation = require_latest_for(recipe, store)
     thresholds = thresholds_with_reason(recipe, store, generation, options.near, among)
     if options.json:

@@ -23,7 +23,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What may follow the words of a command."""
+    """What may follow a command's words."""
 
     words: str  # ` law fit`, and nothing for winnow itself
     commands: tuple[tuple[str, str], ...]  # names and summaries
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def places(parser: argparse.ArgumentParser, words: str = "") -> Iterator[Place]:
-    """What a parser and those of its commands take."""
+    """What a parser and its subcommands accept."""
     from winnow.runners.engines.names import RUNNERS
 
     flags: list[Flag] = []
@@ -63,7 +63,7 @@ def places(parser: argparse.ArgumentParser, words: str = "") -> Iterator[Place]:
             )
         else:
             values += choices
-    commands = () if nested is None else tuple((one.dest, one.help or "") for one in nested._choices_actions)
+    commands = () if nested is None else tuple((action.dest, action.help or "") for action in nested._choices_actions)
     yield Place(words, commands, tuple(flags), tuple(values))
     if nested is not None:
         for name, _ in commands:
@@ -174,7 +174,7 @@ _SHELLS: dict[str, Callable[[list[Place]], str]] = {"bash": bash, "zsh": zsh, "f
 
 
 def _either(words: Iterator[str]) -> str:
-    return "|".join(f'"{one}"' for one in words)
+    return "|".join(f'"{word}"' for word in words)
 
 
 def _shown(name: str, summary: str) -> str:

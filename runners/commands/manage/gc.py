@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.pipelines.forgetting.outputs import drop_missing, lost_generation, restore_records
     from winnow.pipelines.store import layout
     from winnow.pipelines.store.gc import collect_garbage
-    from winnow.pipelines.store.leases.command_lease import writing
+    from winnow.pipelines.store.leases.command_lease import writing_lease
 
     if options.keep < 1:
         raise WinnowError(f"--keep {options.keep}: the latest generation is always kept; expected 1 or more")
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     if options.purge:
         collected = _purge(options, recipe, store)
     else:
-        with writing(store.objects):
+        with writing_lease(store.objects):
             unfinished = store.objects.exists(layout.PURGE)
             if unfinished and options.dry_run:
                 word = "would also finish the interrupted purge, whose deletions are not counted here"

@@ -115,8 +115,8 @@ def _described_preset(preset: "Preset") -> dict[str, object]:
         "name": preset.name,
         "summary": preset.summary,
         "operators": {name: dict(given) for name, given in preset.operators.items()},
-        "rules": [{"reason": one.reason, "drop": one.drop, "when_null": one.when_null} for one in preset.rules],
-        "items": [{"reason": one.reason, "drop": one.drop, "when_null": one.when_null} for one in preset.items],
+        "rules": [{"reason": rule.reason, "drop": rule.drop, "when_null": rule.when_null} for rule in preset.rules],
+        "items": [{"reason": item.reason, "drop": item.drop, "when_null": item.when_null} for item in preset.items],
         "notes": list(preset.notes),
         "languages": None if preset.languages is None else list(preset.languages),
     }

@@ -1,4 +1,4 @@
-"""The demo's pictures: landscapes with captions in ten languages, copies of some, and files that are no good.
+"""The demo's pictures: landscapes with captions in ten languages, copies of some, and unusable files.
 
 All are drawn from integers when the demo is set up, so that nobody has to download or license them.
 """

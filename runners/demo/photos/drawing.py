@@ -27,7 +27,7 @@ _FINER: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Scenery:
-    """The colours of a scene, and what stands in it."""
+    """The colours of a scene, and the objects in it."""
 
     sky: tuple[Colour, Colour]  # at the top, and at the horizon
     hills: tuple[Colour, Colour]  # the far ones, and the near ones

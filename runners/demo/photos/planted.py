@@ -1,4 +1,4 @@
-"""What is planted among the demo's pictures: whose copy a file is, what is said of it, and what is wrong with it."""
+"""What is planted among the demo's pictures: copies, captions and defects."""
 
 import hashlib
 import json

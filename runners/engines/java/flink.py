@@ -202,11 +202,7 @@ def _report_missing_slots(cluster: Cluster, wanted: int) -> None:
 
 
 def _spread(parallelism: int, processes: int) -> dict[str, object]:
-    return {
-        "parallelism": parallelism,
-        "sdk_worker_parallelism": processes,
-        "environment_cache_millis": CACHE_MILLIS,
-    }
+    return {"parallelism": parallelism, "sdk_worker_parallelism": processes, "environment_cache_millis": CACHE_MILLIS}
 
 
 def _flags(request: Request) -> _Flags:
@@ -255,11 +251,8 @@ FLINK: Backend = Flink()
 
 
 def cluster_at(master: str, expected_minor: str) -> Cluster:
-    """The cluster at `host:port`, checked.
-
-    Raises:
-        WinnowError: Nothing answers, it is not Flink, it has another version, or it has no workers.
-    """
+    """The cluster at `host:port`; WinnowError if nothing answers, it is not Flink of this version, or it has no
+    workers."""
     flag = f"--flink_master={master}"
     address = master.strip().removeprefix("http://").rstrip("/")
     scheme = "" if "://" in address else "http://"
@@ -298,11 +291,8 @@ def cluster_at(master: str, expected_minor: str) -> Cluster:
 
 @contextmanager
 def cluster_loss_reported(cluster: Cluster, expected_minor: str) -> Iterator[None]:
-    """Report the loss of the cluster as the reason for a job's failure.
-
-    Raises:
-        StageError: The cluster does not answer; replaces the job's own error.
-    """
+    """Report the loss of the cluster as the reason for a job's failure: a StageError in place of the job's own
+    error."""
     try:
         yield
     except Exception as error:

@@ -54,11 +54,8 @@ def major_version(version: str) -> int:
 
 
 def find_java(launcher: str | None = None) -> Java:
-    """The Java to start job servers with: the named launcher, else the one in JAVA_HOME, else the one on PATH.
-
-    Raises:
-        JobServerError: There is none, or it cannot run.
-    """
+    """The Java for job servers: the named launcher, else the one in JAVA_HOME, else on PATH; JobServerError if none
+    can run."""
     home = os.environ.get("JAVA_HOME")
     if launcher:
         found_by, named = LAUNCHER_FLAG, shutil.which(launcher)
@@ -75,11 +72,7 @@ def find_java(launcher: str | None = None) -> Java:
 
 
 def require_java(server: JobServer, launcher: str | None = None) -> Java:
-    """A Java that the engine supports.
-
-    Raises:
-        JobServerError: There is none, it cannot run, or the engine does not support its version.
-    """
+    """A Java that the engine supports; JobServerError if there is none, or it cannot run."""
     return require_supported(find_java(launcher), server)
 
 
@@ -94,7 +87,7 @@ def require_supported(java: Java, server: JobServer) -> Java:
 
 @lru_cache(maxsize=8)
 def _read_java(path: Path, found_by: str, _: FileState) -> Java:
-    """What a launcher says of itself, asked once as long as the file is the same: a command looks for Java twice."""
+    """What a launcher says of itself, cached while the file is unchanged: a command looks for Java twice."""
     command = [str(path), "-XshowSettings:properties", "-version"]
     try:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Finds or builds the jar of an engine's job server.
+"""Finds or builds the jar of an engine's job server, and checks what it contains.
 
 The search order is: the file that the user names (by Beam's flag or the engine's environment variable), Beam's own jar
 in Beam's cache, and winnow's cache (`$WINNOW_ENGINES`, or the user's cache folder). If none is found, Maven downloads
@@ -9,18 +9,22 @@ its inputs, together with its SHA-256, which is verified on every use.
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
 from rich.console import Console
 
+from winnow.filters.models.file_state import FileState, file_state
 from winnow.runners.engines.java.installed_java import Java, require_java
-from winnow.runners.engines.java.jar_contents import require_compatible_jar
 from winnow.runners.engines.java.maven import build_jar, published_jar, require_maven
 from winnow.runners.engines.java.server_kinds import (
     SERVERS,
@@ -55,6 +59,10 @@ _OPENED = (  # packages that Spark and Flink access on Java 11 and 17; winnow's 
     "java.base/sun.security.action",
     "java.base/sun.util.calendar",
 )
+
+_MANIFEST = "META-INF/MANIFEST.MF"
+_BEAM = "org/apache/beam/sdk/sdk.properties"  # in every Beam jar that contains Beam's core
+_MAX_BYTES = 1 << 20  # of an entry; real ones have a few kilobytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +107,10 @@ def job_server(
 ) -> tuple[JobServerJar, Java]:
     """Return an engine's job server, built if necessary, and the Java to run it with.
 
-    Args:
-        engine: The engine.
-        given: The jar named by Beam's flag; if set, no other jar is used.
-        launcher: The Java named by Beam's flag; the flag's default, `java`, counts as not set.
-        engine_version: The exact engine version that the jar must contain, such as a cluster's.
-        beam_cache: The folder of Beam's jars, if set by Beam's flag.
-        console: Where progress is shown; None for standard error.
-
-    Raises:
-        JobServerError: Something is missing or unsuitable; the message says what to do.
+    `given` and `launcher`: the jar and the Java named by Beam's flags; a given jar is the only candidate, and the
+    flag's default, `java`, counts as not set. `engine_version`: the exact version that the jar must contain, such as a
+    cluster's. `beam_cache`: the folder of Beam's jars, if set by Beam's flag. JobServerError, with what to do, if
+    something is missing or unsuitable.
     """
     server = SERVERS[engine]
     console = console or TerminalConsole(stderr=True)
@@ -125,11 +127,8 @@ def find_jar(
     beam_cache: str | None = None,
     console: Console | None = None,
 ) -> JobServerJar | None:
-    """Find a job server on this machine and check it; None if it must be built.
-
-    Raises:
-        JobServerError: The jar that the user names cannot be used.
-    """
+    """Find a job server on this machine and check it; None if it must be built. JobServerError if the named jar is
+    unusable."""
     named = given or os.environ.get(server.variable)
     if named:
         by = server.flag if given else server.variable
@@ -271,3 +270,85 @@ def _digest(path: Path) -> str:
 def _print(console: Console | None, line: str) -> None:
     if console is not None:
         console.print(line, markup=False, soft_wrap=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a jar's entries state; None if missing."""
+
+    main_class: str | None
+    beam_version: str | None
+    engine_version: str | None
+    opens: bool  # whether its manifest opens Java's modules, so that no JVM flags are needed
+
+
+def read_contents(jar: Path, server: JobServer) -> Contents:
+    """Read a jar's metadata, cached while the file is unchanged, as it has a hundred thousand entries;
+    JobServerError for other files."""
+    try:
+        return _contents_of(jar, server, file_state(str(jar)))
+    except FileNotFoundError:
+        raise JobServerError(f"{jar}: no such file") from None
+
+
+@lru_cache(maxsize=8)
+def _contents_of(jar: Path, server: JobServer, _: FileState) -> Contents:
+    try:
+        with zipfile.ZipFile(jar) as archive:
+            manifest = _entry(archive, _MANIFEST).replace("\r\n", "\n").replace("\n ", "")
+            beam = _entry(archive, _BEAM)
+            engine = _entry(archive, server.engine_word)
+    except IsADirectoryError:
+        raise JobServerError(f"{jar}: a folder; expected a jar") from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise JobServerError(f"{jar}: not a complete jar ({str(error).lower()})") from None
+    return Contents(
+        main_class=_value(manifest, "Main-Class", ":"),
+        beam_version=_value(beam, "version", "="),
+        engine_version=_value(engine, server.engine_key, "="),
+        opens=_value(manifest, "Add-Opens", ":") is not None,
+    )
+
+
+def require_compatible_jar(jar: Path, server: JobServer, engine_version: str | None = None) -> Contents:
+    """The contents of a jar, checked to be the engine's job server in a supported version; else JobServerError.
+
+    `engine_version`: the exact version of the engine; None for any with the same minor version.
+    """
+    contents = read_contents(jar, server)
+    title = f"{server.title}'s job server"
+    if contents.main_class is None:
+        raise JobServerError(f"{jar}: not {title}: its manifest has no Main-Class (expected {server.main_class})")
+    if contents.main_class != server.main_class:
+        raise JobServerError(
+            f"{jar}: not {title}: its Main-Class is {contents.main_class[:200]}, expected {server.main_class}"
+        )
+    oldest, newest = server.beam_version, beam_installed()
+    if contents.beam_version is None or not _numbers(oldest) <= _numbers(contents.beam_version) <= _numbers(newest):
+        found = contents.beam_version or "of an unknown version"
+        raise JobServerError(
+            f"{jar}: built for Beam {found}; expected Beam {oldest} to {newest}, as apache-beam {newest} is installed"
+        )
+    wanted = engine_version or server.engine_minor
+    found = contents.engine_version or ""
+    if (found if engine_version else minor(found)) != wanted:
+        raise JobServerError(f"{jar}: {server.title} {found or 'of unknown version'} is inside; expected {wanted}")
+    return contents
+
+
+def _entry(archive: zipfile.ZipFile, name: str) -> str:
+    """The text of a small entry; empty if there is none."""
+    try:
+        with archive.open(name) as stream:
+            return stream.read(_MAX_BYTES).decode("utf-8", "replace")
+    except KeyError:
+        return ""
+
+
+def _value(text: str, key: str, separator: str) -> str | None:
+    found = re.search(rf"^{re.escape(key)}\s*{separator}\s*(\S+)", text, re.MULTILINE)
+    return found[1] if found else None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])

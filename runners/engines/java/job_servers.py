@@ -64,11 +64,7 @@ class Service:
     def command(self, folder: Path) -> list[str]:
         """The full command; an artifact folder set by the user comes later and takes precedence."""
         logging = folder / _LOGGING
-        inside = (
-            f"-Djava.io.tmpdir={folder}",
-            f"-Dspark.local.dir={folder}",
-            f"-Dlog4j2.configurationFile={logging}",
-        )
+        inside = (f"-Djava.io.tmpdir={folder}", f"-Dspark.local.dir={folder}", f"-Dlog4j2.configurationFile={logging}")
         artifacts = ("--artifacts-dir", str(folder / "artifacts"))
         return [str(self.java), *inside, *self.jvm, "-jar", str(self.jar), *artifacts, *self.arguments]
 

@@ -46,11 +46,7 @@ class MavenError(JobServerError):
 
 
 def require_maven(server: JobServer) -> Path:
-    """The path of Maven's launcher.
-
-    Raises:
-        MavenError: There is none.
-    """
+    """The path of Maven's launcher; MavenError if there is none."""
     found = shutil.which("mvn")
     if found is None:
         raise MavenError(
@@ -63,11 +59,7 @@ def require_maven(server: JobServer) -> Path:
 def build_jar(
     server: JobServer, engine_version: str, folder: Path, java: Java, log: Path, console: Console | None
 ) -> Path:
-    """Build the engine's job server in an empty folder; returns the jar.
-
-    Raises:
-        MavenError: Maven is missing or failed.
-    """
+    """Build the engine's job server in an empty folder; returns the jar. MavenError if Maven is missing or failed."""
     shutil.copyfile(server.pom, folder / "pom.xml")
     arguments = ["package", f"-D{server.engine_property}={engine_version}"]
     activity = f"building {server.title} {engine_version}'s job server"

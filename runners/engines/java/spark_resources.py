@@ -10,6 +10,7 @@ import time
 from apache_beam.options.pipeline_options import JobServerOptions, PipelineOptions
 
 from winnow.runners.engines.backend import print_notice
+from winnow.runners.engines.java.watch import OutputListener
 
 GONE_SECONDS = 30.0  # wait for a lost master, which may be restarted
 STANDBY_SECONDS = 150.0  # with several masters: another takes over within one to two minutes, according to Spark
@@ -45,7 +46,7 @@ class ClusterOptions(PipelineOptions):
 def spark_setting(jobs: JobServerOptions, name: str, default: str) -> str:
     """A Spark setting that the user gave to the job server; the last one counts."""
     start = f"-D{name}="
-    given = [one.removeprefix(start) for one in jobs.job_server_jvm_properties if one.startswith(start)]
+    given = [argument.removeprefix(start) for argument in jobs.job_server_jvm_properties if argument.startswith(start)]
     return given[-1] if given else default
 
 
@@ -55,7 +56,7 @@ def executor_cores(jobs: JobServerOptions) -> int:
     return int(given) if given.isdigit() else 0  # Spark rejects anything but a number
 
 
-class SparkResources:
+class SparkResources(OutputListener):
     """Follows the executors of one job, and reports when there are none."""
 
     def __init__(self, jobs: JobServerOptions, waiting: ClusterOptions, masters: int) -> None:

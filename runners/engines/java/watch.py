@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from winnow.runners.engines.java.job_servers import JOB_SERVERS, JobServer
 from winnow.schemas.errors import StageError
@@ -30,34 +29,18 @@ EXIT_ON_OUT_OF_MEMORY = "-XX:+ExitOnOutOfMemoryError"
 """The Java option that makes most such ends quick; it does not cover memory outside the heap."""
 
 
-class OutputListener(Protocol):
-    """Interprets what an engine prints about its cluster during a job. Called from one thread."""
+class OutputListener:
+    """Interprets what an engine prints about its cluster during a job; this one ignores it. Called from one thread."""
 
     def on_line(self, line: str) -> None:
         """Process a line of the job server's output."""
-        ...
 
-    def is_remote(self, line: str) -> bool:
+    def is_remote(self, line: str) -> bool:  # noqa: ARG002
         """Whether the message that begins with this line comes from Java on another machine."""
-        ...
-
-    def reason_to_end(self) -> str:
-        """Why the job must be ended, in one line; empty if it need not. Called every second."""
-        ...
-
-
-class NoListener:
-    """A listener that does nothing, for engines that report errors themselves."""
-
-    def on_line(self, line: str) -> None:
-        """Ignore the line."""
-
-    def is_remote(self, _: str) -> bool:
-        """No message is."""
         return False
 
     def reason_to_end(self) -> str:
-        """No reason."""
+        """Why the job must be ended, in one line; empty if it need not. Called every second."""
         return ""
 
 
@@ -67,10 +50,9 @@ def java_watched(
 ) -> Iterator[None]:
     """Watch the job server during a job, and end it if the job cannot end by itself.
 
-    Raises:
-        StageError: The job server ended; replaces the pipeline's own error.
+    If the server has ended, a StageError replaces the pipeline's own error.
     """
-    watch = _Watch(server, listener or NoListener(), grace_seconds)
+    watch = _Watch(server, listener or OutputListener(), grace_seconds)
     watching = threading.Thread(target=watch.run, name="job-server-watch", daemon=True)
     watching.start()
     try:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from winnow.pipelines.processes.address_space import under_a_limit
+from winnow.pipelines.processes.address_space import prepare_for_memory_limit
 from winnow.pipelines.processes.identity import limit_threads
 from winnow.schemas.environment.modules import SAFE_PATH
 from winnow.schemas.errors import WinnowError
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
     parser = _parser()
     given = parser.parse_args(arguments)
     limit_threads()  # before Beam and numpy are imported
-    under_a_limit()
+    prepare_for_memory_limit()
     if given.pool:
         _serve(given.port)
     if not given.id or not given.provision_endpoint:

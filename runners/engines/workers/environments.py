@@ -64,11 +64,7 @@ class WorkerSource:
 
 
 def boot_command() -> Path:
-    """The path of `winnow-boot` on this machine, which is assumed for the cluster's machines too.
-
-    Raises:
-        WinnowError: It is not installed on this machine.
-    """
+    """The path of `winnow-boot` here, assumed for the cluster's machines too; WinnowError if it is not installed."""
     sibling = Path(sys.executable).with_name(BOOT)
     found = str(sibling) if os.access(sibling, os.X_OK) else shutil.which(BOOT)
     if found is None:

@@ -129,8 +129,7 @@ def worker_pool(log: Path, port: int = 0) -> Iterator[tuple[str, WorkerPool]]:
 def worker_losses_reported(pool: WorkerPool, end: Callable[[], object]) -> Iterator[None]:
     """Call `end` when a worker dies during a job, which would otherwise wait for it.
 
-    Raises:
-        WorkerLostError: A worker died; replaces any error of the block.
+    A WorkerLostError replaces any error of the block if a worker died.
     """
     done = threading.Event()
 

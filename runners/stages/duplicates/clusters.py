@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,26 +10,29 @@ import orjson
 from rich.console import Console
 
 from winnow.filters.duplicates.kind import PICTURES, find_kind
+from winnow.filters.image.decode.stills import require_decoders
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.media.thumbnails import ItemPlace, Thumbnails, picture_source
 from winnow.pipelines.query.cluster_counts import BIN_NAMES, Cluster, Overview
 from winnow.pipelines.query.cluster_tasks import (
     KEPT,
     KeptClusters,
     cluster_tasks,
-    clusters_basis,
+    clusters_inputs,
     clusters_path,
     kept_clusters,
 )
 from winnow.pipelines.query.duplicates import Browser
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.query.generation import require_latest_for
-from winnow.pipelines.store.basis import find_kept, keep
+from winnow.pipelines.reading.items import item_of_id
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.kept_facts import find_facts, put_facts
+from winnow.pipelines.store.tables import read_rows
 from winnow.runners.facts.duplicates import kinds, largest, remarks
-from winnow.runners.facts.examples import DuplicatesFound
+from winnow.runners.facts.examples import DuplicatesFound, ExamplePicture
 from winnow.runners.stages.duplicates.excerpts import Excerpts
 from winnow.runners.stages.duplicates.members import run_duplicates_show
-from winnow.runners.stages.duplicates.pictures import pictures_of_clusters
 from winnow.runners.stages.running.command_jobs import command_jobs
 from winnow.runners.tables.quantities import grouped
 from winnow.runners.tables.table import Table, Value, each, heads
@@ -50,6 +53,8 @@ BAR = 40
 MOST = 10_000  # clusters that may be listed
 REPORTED = 10
 """Clusters of each kind in a report."""
+
+Pictures = Mapping[str, tuple[ExamplePicture, ...]]
 
 
 @dataclass(frozen=True)
@@ -115,15 +120,15 @@ def overview(
 ) -> Overview:
     """All clusters of a kind, with the largest of them: as kept in the store, else counted and kept."""
     objects = browser.store.objects
-    basis = clusters_basis(browser, kind)
+    basis = clusters_inputs(browser, kind)
     path = clusters_path(basis, kind)
-    kept = find_kept(objects, KeptClusters, path) if most <= KEPT else None
+    kept = find_facts(objects, KeptClusters, path) if most <= KEPT else None
     if kept is None:
         jobs = command_jobs(browser.store, "clusters", engine, console)
         with jobs.folder("clusters") as steps:
             kept = kept_clusters(basis, cluster_tasks(browser, kind, max(most, KEPT), steps), jobs)
         if most <= KEPT:
-            keep(objects, path, kept)
+            put_facts(objects, path, kept)
     return kept.overview(browser, kind, most)
 
 
@@ -182,16 +187,16 @@ def _overview_json(one: Overview, excerpts: Excerpts) -> dict[str, Json]:
     }
 
 
-def _cluster_json(one: Cluster, kind: Kind, excerpts: Excerpts) -> dict[str, Json]:
+def _cluster_json(cluster: Cluster, kind: Kind, excerpts: Excerpts) -> dict[str, Json]:
     return {
-        "cluster": one.id,
-        "rows": one.rows,
-        find_kind(kind).counted: one.texts,
-        "forgotten": one.rows - one.found,
-        "sources": dict(one.sources),
-        "languages": dict(one.languages),
-        "lowest_similarity": one.similarity,
-        "examples": [{"id": place.id, "text": beginning(excerpts.shown(place))} for place in one.examples],
+        "cluster": cluster.id,
+        "rows": cluster.rows,
+        find_kind(kind).counted: cluster.texts,
+        "forgotten": cluster.rows - cluster.found,
+        "sources": dict(cluster.sources),
+        "languages": dict(cluster.languages),
+        "lowest_similarity": cluster.similarity,
+        "examples": [{"id": place.id, "text": beginning(excerpts.shown(place))} for place in cluster.examples],
     }
 
 
@@ -228,3 +233,39 @@ def _largest(one: Overview, excerpts: Excerpts) -> Table:
         return "(not shown)" if text is None else text
 
     return shown.beside("picture" if of_pictures else "excerpt", NAME, map(example, one.largest))
+
+
+def pictures_of_clusters(
+    store: Store,
+    generation: Generation,
+    recipe: BoundRecipe | None,
+    found: Sequence[Overview],
+    *,
+    unblurred: bool = False,
+) -> Pictures:
+    """The pictures of all clusters of items, by cluster; none without a recipe, which says where pictures are."""
+    clusters = [cluster for one in found if find_kind(one.kind).unit == PICTURES for cluster in one.largest]
+    if recipe is None or not clusters or not _decodable():
+        return {}
+    places = {place.id: _item_place(store, place) for cluster in clusters for place in cluster.examples}
+    made = Thumbnails(store, generation, picture_source(recipe.config), unblurred=unblurred).of(list(places.values()))
+
+    def pictures(cluster: Cluster) -> tuple[ExamplePicture, ...]:
+        return tuple(ExamplePicture(place.id, made[places[place.id]]) for place in cluster.examples)
+
+    return {cluster.id: pictures(cluster) for cluster in clusters}
+
+
+def _decodable() -> bool:
+    """Whether the packages that decode pictures are there: a report is made without them, too."""
+    try:
+        require_decoders()
+    except RecipeError:
+        return False
+    return True
+
+
+def _item_place(store: Store, place: Place) -> ItemPlace:
+    """Where the item is that has this id; the row is that of the place."""
+    (row,) = read_rows(store.objects, place.shard.object, [place.row], ["id"])["id"].to_pylist()
+    return ItemPlace(place.shard.shard, place.row, item_of_id(bytes.fromhex(place.id), row))

@@ -55,8 +55,7 @@ class Excerpts:
     def shown(self, place: Place) -> str | None:
         """The text as it may be shown; None if it may not be, or if there is none.
 
-        Raises:
-            RecipeError: The edits are invalid, or a key that they need is missing.
+        RecipeError if the edits are invalid, or their key is missing.
         """
         if self.raw:
             return self.compared(place)

@@ -66,10 +66,12 @@ def _find(options: argparse.Namespace, identity: str, excerpts: Excerpts) -> Row
     place, item = _place_and_item(browser, identity)
     if item is not None:
         kinds = tuple(kind for kind in kinds if find_kind(kind).unit.of_items) or kinds
-    memberships = tuple(one for kind in kinds for one in browser.memberships(kind, place, item))
-    if options.other is None and all(one.status != OK for one in memberships):
+    memberships = tuple(membership for kind in kinds for membership in browser.memberships(kind, place, item))
+    if options.other is None and all(membership.status != OK for membership in memberships):
         raise WinnowError(f"{place.id}: {'; '.join(map(_alone, memberships))}")
-    members = tuple(browser.members(one, options.limit) if one.status == OK else None for one in memberships)
+    members = tuple(
+        browser.members(membership, options.limit) if membership.status == OK else None for membership in memberships
+    )
     pair, unpaired = _pair(options.other, place, memberships, members, excerpts)
     listed = [one.place for of in members if of is not None for one in of.shown]
     dropped = duplicate_drops(excerpts.recipe, browser.store, browser.generation, listed)
@@ -216,11 +218,11 @@ def _members(title: str, found: RowDuplicates, membership: Membership, members: 
     """The table of a cluster's members."""
     dropped, of_items = found.drops.reasons or {}, membership.item is not None
 
-    def note(one: Member) -> str:
+    def note(member: Member) -> str:
         notes = (
-            (one.id == membership.id, "this item" if of_items else "this row"),
-            (one.id == membership.matched, "match"),
-            (one.names_cluster, "cluster id"),
+            (member.id == membership.id, "this item" if of_items else "this row"),
+            (member.id == membership.matched, "match"),
+            (member.names_cluster, "cluster id"),
         )
         return ", ".join(text for true, text in notes if true)
 

@@ -1,4 +1,5 @@
-"""What `winnow duplicates show` has found about one row: its clusters, their members, and a text compared with it."""
+"""The facts about one row that `winnow duplicates show` prints: its clusters, their members, and a text compared
+with it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -71,14 +72,14 @@ def row_duplicates_json(found: RowDuplicates) -> dict[str, Json]:
 
 
 def _clusters_json(found: RowDuplicates) -> dict[Kind, list[dict[str, Json]]]:
-    """What each kind says of the row, or of each of its items."""
-    said: dict[Kind, list[dict[str, Json]]] = {}
+    """Each kind's clusters of the row, or of each of its items."""
+    by_kind: dict[Kind, list[dict[str, Json]]] = {}
     for membership, members in zip(found.memberships, found.members, strict=True):
         one = {**_membership_json(membership, members, found.drops), "stale": found.stale[membership.kind]}
-        said.setdefault(membership.kind, []).append(
+        by_kind.setdefault(membership.kind, []).append(
             one if not find_kind(membership.kind).unit.of_items else {"item": membership.item, **one}
         )
-    return said
+    return by_kind
 
 
 def _membership_json(membership: Membership, members: Members | None, dropped: DuplicateDrops) -> dict[str, Json]:
@@ -96,26 +97,26 @@ def _membership_json(membership: Membership, members: Members | None, dropped: D
     }
 
 
-def _member_json(one: Member, dropped: DuplicateDrops) -> dict[str, Json]:
+def _member_json(member: Member, dropped: DuplicateDrops) -> dict[str, Json]:
     return {
-        "id": one.place.id,
-        **({} if one.item is None else {"item": one.item, **_facts_json(one)}),
-        "source": one.source,
-        "url": one.url,
-        "language": one.language,
-        "characters": one.characters,
-        "similarity": one.similarity,
-        "matched": one.matched,
-        "by": one.by,
-        "names_cluster": one.names_cluster,
-        "goes": (dropped.reasons or {}).get(one.place.id),
-        "duplicate_of": dropped.stays.get(one.place.id),
+        "id": member.place.id,
+        **({} if member.item is None else {"item": member.item, **_facts_json(member)}),
+        "source": member.source,
+        "url": member.url,
+        "language": member.language,
+        "characters": member.characters,
+        "similarity": member.similarity,
+        "matched": member.matched,
+        "by": member.by,
+        "names_cluster": member.names_cluster,
+        "goes": (dropped.reasons or {}).get(member.place.id),
+        "duplicate_of": dropped.stays.get(member.place.id),
     }
 
 
-def _facts_json(one: Member) -> dict[str, Json]:
+def _facts_json(member: Member) -> dict[str, Json]:
     names = ("mime", "bytes", "width", "height", "sha256")
-    return {**{name: one.facts.get(name) for name in names}, "reference": reference(one.facts)}
+    return {**{name: member.facts.get(name) for name in names}, "reference": reference(member.facts)}
 
 
 def _pair_json(pair: Pair) -> dict[str, Json]:

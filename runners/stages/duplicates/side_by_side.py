@@ -94,13 +94,9 @@ class _Column:
 
 
 def side_by_side(found: Difference, width: int, shown: Callable[[str], str], *, marks: bool) -> Iterator[Row | Fold]:
-    """The lines of two columns of this width.
+    """The lines of two columns of this width in terminal columns.
 
-    Args:
-        found: Where the texts differ.
-        width: The width of one column, in terminal columns.
-        shown: Makes a word safe to print.
-        marks: Whether to put changes in marks, for output without colour.
+    `shown` makes a word safe to print; `marks`: whether to put changes in marks, for output without colour.
     """
     none = "", ""
     left = _Column(width, LEFT_MARKS if marks else none, shown)

@@ -62,15 +62,10 @@ def export(
 ) -> Exported:
     """Plan and draw a recipe's mixture if necessary, and write all its exports.
 
-    Args:
-        recipe: The recipe.
-        engine: The engine.
-        console: Where progress is printed.
-        sample: The share of the plan that is exported; None for the one that is drawn.
-        replace: Replace exports of other plans, and those that are damaged or lack samples.
-        keep: Leave exports of other plans unchanged, and note it; else they are errors.
-        reached: Where is noted when the mixture and the exports begin.
-        all_notes: Print the notes on the scaling law in full.
+    `sample`: the share of the plan that is exported; None for the one that is drawn. `replace`: replace exports of
+    other plans, and those that are damaged or lack samples. `keep`: leave exports of other plans unchanged, and note
+    it; else they are errors. `reached` records when the mixture and the exports begin. `all_notes`: print the notes on
+    the scaling law in full.
     """
     reached = reached or Reached()
     reached.begin("mix")

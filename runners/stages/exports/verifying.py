@@ -61,7 +61,7 @@ class Verified:
 def verify_exports(recipe: BoundRecipe, sample: Fraction | None = None) -> list[Verified]:
     """Read all exports of a recipe, and compare their files with the hashes in their manifests.
 
-    Whether an export still matches the recipe is reported as a note, if it can be determined.
+    Whether an export still matches the recipe is a note, if it can be determined.
     """
     plan = _plan(recipe, sample)
     return [_verified(recipe, number, plan) for number in range(len(recipe.config.export))]

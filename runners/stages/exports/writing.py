@@ -2,10 +2,14 @@
 
 import errno
 import os
+import re
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 from winnow.pipelines.export.graph import make_graph
 from winnow.pipelines.export.places.destination import ExportPlace
@@ -30,11 +34,11 @@ from winnow.pipelines.mix.draws import Draw
 from winnow.pipelines.reading.chosen_captions import SAMPLE_CAPTIONS
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.reading.text_edits import BoundEdit, with_keys
-from winnow.pipelines.running.step_beats import steps_done
+from winnow.pipelines.running.step_progress import steps_done
 from winnow.pipelines.store.leases.command_lease import require_held
 from winnow.runners.engines.failures import WorkerLostError
-from winnow.runners.stages.exports.full_disk import full_disk
 from winnow.runners.stages.running.stage_run import StageRun
+from winnow.runners.tables.quantities import byte_size
 from winnow.runners.terminal.progress.status import Status
 from winnow.runners.terminal.progress.status_line import StatusLine
 from winnow.schemas.counts import count_of
@@ -76,23 +80,16 @@ def export_draw(
 ) -> list[Finished]:
     """Write all exports that are not finished yet.
 
-    Args:
-        run: The console, the engine and the store.
-        draw: The draw to export.
-        text: The columns that the recipe's `text` names.
-        edits: The edits of texts.
-        exports: The exports to write.
-        media: Where media are read, for exports that include their bytes.
-        captions: The columns with captions.
-        prepare: Called with each unfinished export before it is written.
-        closing: Returns additional files of an export; called when its shards are written.
-        replace: Replace exports of other plans or options. Finished exports are verified in full, and written again if
-            they are damaged or lack samples.
-        keep: Leave exports of other plans unchanged, note it, and write the rest; else they are errors.
+    `text`, `edits`, `captions`: the columns of texts, their edits, and the columns of captions; `media`: where media
+    are read, for exports that include their bytes. `prepare` is called with each unfinished export before it is
+    written; `closing` returns additional files of an export once its shards are written.
 
-    Raises:
-        ExportError: A folder has foreign files, a format cannot represent a sample, or the store differs from the plan.
-        RecipeError: A sample lacks the medium that a format requires.
+    `replace`: replace exports of other plans or options; finished exports are verified in full, and written again if
+    they are damaged or lack samples. `keep`: leave exports of other plans unchanged, note it, and write the rest; else
+    they are errors.
+
+    ExportError for foreign files, a sample that a format cannot represent, or a store that differs from the plan;
+    RecipeError if a sample lacks the medium that a format requires.
     """
     if not any(output.given.samples for output in draw.plan.outputs):
         raise ExportError(
@@ -219,13 +216,13 @@ class _Progress:
         self._exports = exports
         self._scratch = exports[0].place.scratch
         self._shards = len(draw.shards)
-        self._total = sum(cuttings[one.export.way].shards for one in exports)
+        self._total = sum(cuttings[export.export.way].shards for export in exports)
         self._samples = sum(output.given.samples for output in draw.plan.outputs)
         self._started = time.monotonic()
 
     def written(self) -> int:
         """The number of written shards of all exports."""
-        return sum(one.place.work.count() for one in self._exports)
+        return sum(export.place.work.count() for export in self._exports)
 
     def status(self) -> Status:
         """How much is read and written; one is as long as the other."""
@@ -241,3 +238,65 @@ class _Progress:
         return Status("export", (f"{self._total:,}/{self._total:,} shards", count_of(self._samples, "sample"))).line(
             f"{seconds:.1f} s"
         )
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A folder being written, and how much is still to be written there."""
+
+    name: str
+    folder: Path
+    needs: int = 0  # bytes, before compression
+
+    @property
+    def device(self) -> int:
+        return self.folder.stat().st_dev
+
+    @property
+    def free(self) -> int:
+        return shutil.disk_usage(self.folder).free
+
+
+def full_disk(cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished], message: str) -> ExportError:
+    """The error for a full disk, with the folders on that disk; the system's error (`message`) usually names no
+    file."""
+    for export in exports:
+        export.refresh()
+    # Exchanged data is stored with the first export; the next run writes it again.
+    travels = sum(size.bytes for cutting in cuttings.values() for size in cutting.outputs)
+    places = [
+        _Place(one.export.path, disk, _missing_bytes(one, cuttings[one.export.way]) + (0 if number else travels))
+        for number, one in enumerate(exports)
+        if (disk := one.place.disk) is not None
+    ]
+    places.append(_Place("temporary files", Path(tempfile.gettempdir())))
+    full = _full(places, message)
+    there = [place for place in places if place.device == full.device and (place.needs or place is full)]
+    free, needs = full.free, sum(place.needs for place in there)
+    needed = f", and up to {byte_size(needs)} more still have to be written there" if needs else ""
+    names = ", ".join(place.name for place in there)
+    return ExportError(
+        f"{names}: {os.strerror(errno.ENOSPC)}: {byte_size(free)} are free on the disk of {full.folder}{needed}; "
+        f"finished files are kept: free some space and run the same command again"
+    )
+
+
+def _full(places: Sequence[_Place], message: str) -> _Place:
+    """The folder that the error names, or the one with the least free space."""
+    named = re.search(r"'(/[^']*)'", message)
+    if named is not None:
+        for place in places:
+            if Path(named[1]).is_relative_to(place.folder):
+                return place
+    return min(places, key=lambda place: place.free)
+
+
+def _missing_bytes(unfinished: Unfinished, cutting: Cutting) -> int:
+    """The approximate size of the export's unwritten shards."""
+    remaining = 0
+    for size in cutting.outputs:
+        committed = sum(
+            count for number, count in enumerate(size.counts) if (size.output, number) in unfinished.commits
+        )
+        remaining += size.bytes * (size.samples - committed) // max(1, size.samples)
+    return remaining

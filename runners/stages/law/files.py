@@ -100,11 +100,8 @@ def write_file(file: Path, content: bytes) -> None:
 
 
 def write_files(contents: Sequence[tuple[Path, bytes]]) -> None:
-    """Write several files: all to temporary names first, then move them.
-
-    Raises:
-        WinnowError: A file cannot be written; then none is replaced.
-    """
+    """Write several files: all to temporary names first, then move them; WinnowError if one fails: then none is
+    replaced."""
     unfinished = [
         file.with_name(f".{file.name[:60]}.{os.getpid()}.{number}") for number, (file, _) in enumerate(contents)
     ]

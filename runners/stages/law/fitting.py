@@ -28,15 +28,9 @@ Part = Sequence[tuple[int, RunTable]]
 
 
 def fit_families(table: RunTable, config: FitConfig, fitted: Callable[[str], None]) -> LawFit:
-    """Fit all families, in the table's order.
+    """Fit all families, in the table's order; `fitted` is called with the name of each finished family.
 
-    Args:
-        table: The runs.
-        config: The settings of the fit.
-        fitted: Called with the name of each finished family.
-
-    Raises:
-        SourceError: The table does not determine the law; one line per family and problem.
+    SourceError, one line per family and problem, if the table does not determine the law.
     """
     require_determined(table, config.mode, config.min_seeds)
     families = [table.of(family) for family in table.families]

@@ -99,7 +99,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise WinnowError(f"--work {work.folder}: its folder does not exist; create it first")
     texts = texts_at(options.place, grid.families, grid.grouping)
     (work.folder / "runs").mkdir(parents=True, exist_ok=True)
-    with _solve_one(work.folder):
+    with _lock_folder(work.folder):
         work.clear_unfinished()
         packed = packed_texts(texts, grid, work.folder, tokenizer)
         families = _families(grid, packed, console)
@@ -240,7 +240,7 @@ def _print_texts(
     rows = [(one.family, one.documents, one.train, one.held_out, f"{most[one.family]:.2g}") for one in used]
     sizes = each(size, f"{of}to train on", f"{of}held out")
     columns = heads("family", ("documents", COUNT), *sizes, ("most passes", COUNT))
-    lost = [one for one in packed.index.lost.items() if one[1]]
+    lost = [item for item in packed.index.lost.items() if item[1]]
     without = Table("Samples without text", heads("reason", ("samples", COUNT)), lost)
     print_tables(console, Table("Texts", columns, rows), without)
     print_warnings(
@@ -262,7 +262,7 @@ def _print_texts(
 
 
 @contextmanager
-def _solve_one(folder: Path) -> Iterator[None]:
+def _lock_folder(folder: Path) -> Iterator[None]:
     """Lock a work folder for one process; the system releases the lock when the process ends."""
     with open(folder / _LOCK, "wb") as stream:
         try:

@@ -64,7 +64,7 @@ class PackedTexts:
     @property
     def sizes(self) -> dict[str, int]:
         """Bytes or tokens to train on, by family."""
-        return {one.family: one.train for one in self.index.families}
+        return {family.family: family.train for family in self.index.families}
 
     @property
     def vocabulary(self) -> int:
@@ -74,18 +74,18 @@ class PackedTexts:
     def streams(self, families: tuple[str, ...]) -> dict[str, Stream]:
         """The memory-mapped texts of some families."""
         return {
-            one.family: Stream(one.family, self._mapped(one, _TRAIN), self._mapped(one, _HELD_OUT))
-            for one in self.index.families
-            if one.family in families
+            family.family: Stream(family.family, self._mapped(family, _TRAIN), self._mapped(family, _HELD_OUT))
+            for family in self.index.families
+            if family.family in families
         }
 
     def content(self, families: tuple[str, ...]) -> str:
         """A hash of the texts of some families, and of the tokenizer."""
-        chosen = [(one.family, one.content) for one in self.index.families if one.family in families]
+        chosen = [(family.family, family.content) for family in self.index.families if family.family in families]
         return digest(*(part for pair in chosen for part in pair), *_identity(self.tokenizer)).hex()
 
-    def _mapped(self, one: Packed, side: str) -> Tokens:
-        file = self.folder / f"{one.file}.{side}"
+    def _mapped(self, packed: Packed, side: str) -> Tokens:
+        file = self.folder / f"{packed.file}.{side}"
         dtype = _dtype(self.tokenizer)
         if not file.stat().st_size:
             return np.zeros(0, dtype)
@@ -141,8 +141,8 @@ class _Packer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for one in self._files.values():
-            one.close()
+        for file in self._files.values():
+            file.close()
 
     def add(self, family: str, text: str) -> None:
         if self._grid.families and family not in self._grid.families:

@@ -85,8 +85,8 @@ class StoreTexts:
         # Variables count by their values.
         rules = "" if self.recipe is None else resolved_yaml(replace(spelt_out(self.recipe.config), written=()))
         tables = () if self.recipe is None else self.recipe.rules.tables  # a file may have changed
-        cells = [f"{one.name} {one.key} {one.keys} {sorted(one.columns.items())}" for one in tables]
-        texts = [one.name for one in self._texts]
+        cells = [f"{table.name} {table.key} {table.keys} {sorted(table.columns.items())}" for table in tables]
+        texts = [text.name for text in self._texts]
         return digest("store", self.grouping, *manifests, *rows, rules, *cells, *texts).hex()
 
     def read(self) -> Iterator[tuple[str, str]]:

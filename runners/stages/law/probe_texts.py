@@ -34,11 +34,8 @@ class Texts(Protocol):
 
 
 def texts_at(place: str, families: tuple[str, ...], named_grouping: str) -> Texts:
-    """The texts of a recipe's store, of a store, or of a folder of text files.
-
-    Raises:
-        WinnowError: The place is none of these.
-    """
+    """The texts of a recipe's store, of a store, or of a folder of text files; WinnowError if the place is none of
+    these."""
     folder = Path(place)
     store = "://" in place or (folder / _STORE_RECORD).is_file()
     if not store and folder.is_dir():

@@ -105,11 +105,8 @@ class Tokenizer:
 
 
 def tokenizer_at(name: str, grid: Path) -> Tokenizer:
-    """Load the tokenizer that a grid names; the path is relative to the grid file.
-
-    Raises:
-        WinnowError: The file is missing, too large, or not a tokenizer.
-    """
+    """Load the tokenizer that a grid names, relative to the grid file; WinnowError if it is missing, too large or
+    invalid."""
     path = grid.parent / name
     try:
         if not path.is_file():

@@ -20,11 +20,7 @@ _UNITS: Final = (("n", "N"), ("d", "D"), ("loss", "loss"))
 
 
 def read_runs(names: Sequence[str]) -> RunTable:
-    """Read the runs of all files. Run names are unique within a file only.
-
-    Raises:
-        SourceError: One line per problem, within a file or between files.
-    """
+    """Read the runs of all files; SourceError, one line per problem. Run names are unique within a file only."""
     tables: list[RunTable] = []
     problems: list[str] = []
     for name in names:

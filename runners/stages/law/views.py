@@ -52,12 +52,8 @@ def estimates(family: FamilyLaw) -> list[tuple[str, Estimate]]:
 
 
 def parameters(law: ScalingLaw, two_stage: dict[str, Sequence[float]] | None = None) -> Table:
-    """The table of parameters with their intervals.
-
-    Args:
-        law: The law.
-        two_stage: The two-stage estimates of each family, in the order of `estimates`.
-    """
+    """The table of parameters with their intervals. `two_stage`: each family's two-stage estimates, as ordered in
+    `estimates`."""
     rows: list[tuple[Value, ...]] = []
     for family in law.families:
         for place, (name, of) in enumerate(estimates(family)):

@@ -36,7 +36,7 @@ def write_hash_list(place: str, output: Path, console: Console) -> int:
         if digest is None:
             left_out[reason] += 1
         else:
-            lines.append(f"{digest.hex()},{_on_one_line(name)}\n")
+            lines.append(f"{digest.hex()},{' '.join(name.split())}\n")
     output.write_text("".join(lines), encoding="utf-8")
     return say_listed(console, output, "hashes", Listed(len(lines), left_out))
 
@@ -55,7 +55,3 @@ def _of_store(place: str) -> Iterator[Found]:
         digest, quality = values["hash"], values["quality"]
         good = digest is not None and quality is not None and quality >= MIN_QUALITY
         yield name, digest if good else None, FLAT if digest else "not decoded"
-
-
-def _on_one_line(name: str) -> str:
-    return " ".join(name.split())

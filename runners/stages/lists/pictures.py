@@ -99,7 +99,7 @@ def items_of_store(place: str, layer: str, *columns: str) -> Iterator[tuple[str,
             for values, (number, name) in zip(lists, names, strict=False):
                 if number in gone:
                     continue
-                for item, each in enumerate(zip(*(one or () for one in values), strict=True)):
+                for item, each in enumerate(zip(*(value or () for value in values), strict=True)):
                     yield f"{name}.{item}", dict(zip(columns, each, strict=True))
 
 

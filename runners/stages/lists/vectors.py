@@ -39,12 +39,8 @@ Found: TypeAlias = tuple[str, NDArray[np.float32] | None, str]
 def write_vector_list(place: str, output: Path, preset: str, layer: str, console: Console) -> int:
     """Write the list, in the order of names, and say how many pictures it has.
 
-    Args:
-        place: A folder with pictures, a recipe or a store.
-        output: The file.
-        preset: Whose encoder looks at the pictures of a folder.
-        layer: That of a store with the vectors.
-        console: What says it.
+    `place`: a folder with pictures, whose vectors the encoder of `preset` computes, or a recipe or store, whose `layer`
+    has them.
     """
     check_output(output)
     left_out: Counter[str] = Counter()

@@ -1,6 +1,6 @@
-"""Writes a file with rows of a store: it is registered first, so that `winnow forget` knows it whatever happens.
+"""Writes a file with rows of a store: it is registered first, so that `winnow forget` knows it in any case.
 
-The file is there only once it is whole. What a killed command left beside it goes with the next one that writes it.
+The file appears only when complete. What a killed command left beside it is removed by the next one that writes it.
 """
 
 import fcntl
@@ -12,12 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from winnow.pipelines.forgetting.outputs import (
-    register,
-    register_finished,
-    unfinished_file,
-    unfinished_files,
-)
+from winnow.pipelines.forgetting.outputs import register, register_finished, unfinished_file, unfinished_files
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.schemas.errors import WinnowError
 

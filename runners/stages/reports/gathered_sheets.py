@@ -20,7 +20,7 @@ from winnow.pipelines.rules.chosen_items import ChosenItem, dropped_items, item_
 from winnow.pipelines.rules.pinning import PinnedProgram, pin_no_rules
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.held import Held
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.pipelines.store.tables import read_rows
 from winnow.runners.facts.examples import ContactSheet, SheetPicture
 from winnow.schemas.errors import StoreError, WinnowError
@@ -55,25 +55,21 @@ class WantedSheets:
 
 
 def wanted_sheets(written: Sequence[str], pictures: int, *, unblurred: bool = False) -> WantedSheets | None:
-    """Parse `random`, `near:RULE` and `reason:NAME`; None if no sheet is wanted.
-
-    Raises:
-        WinnowError: Something else is written.
-    """
+    """Parse `random`, `near:RULE` and `reason:NAME`; None if no sheet is wanted. WinnowError for anything else."""
     most = ThumbnailLimits().max_pictures
     if not 1 <= pictures <= most:
         raise WinnowError(f"--pictures {pictures}: expected a number from 1 to {most}")
     found = []
-    for one in dict.fromkeys(written):
-        how, _, rule = one.partition(":")
-        if how == "random" and one == how:
+    for request in dict.fromkeys(written):
+        how, _, rule = request.partition(":")
+        if how == "random" and request == how:
             found.append(WantedSheet("random"))
         elif how == "near" and rule:
             found.append(WantedSheet("near", rule))
         elif how == "reason" and rule:
             found.append(WantedSheet("reason", rule))
         else:
-            raise WinnowError(f"--contact-sheet {one}: expected random, near:RULE or reason:NAME")
+            raise WinnowError(f"--contact-sheet {request}: expected random, near:RULE or reason:NAME")
     return WantedSheets(tuple(found), pictures, unblurred) if found else None
 
 
@@ -82,9 +78,8 @@ def gather_sheets(
 ) -> tuple[ContactSheet, ...]:
     """Choose and draw the pictures of all sheets.
 
-    Raises:
-        WinnowError: There is no recipe, a rule is not known or cannot be decided, or media were not yet compared with
-            the recipe's lists of known harm.
+    WinnowError if there is no recipe, a rule is unknown or cannot be decided, or media were not yet compared with the
+    recipe's lists of known harm.
     """
     if recipe is None:
         raise WinnowError(
@@ -93,7 +88,7 @@ def gather_sheets(
     require_decoders()
     if recipe.config.known_harm:
         _require_compared(recipe, store)
-    chosen = [(one, tuple(_groups(one, wanted.pictures, store, generation, recipe))) for one in wanted.sheets]
+    chosen = [(sheet, tuple(_groups(sheet, wanted.pictures, store, generation, recipe))) for sheet in wanted.sheets]
     places = [item.place for _, groups in chosen for _, items in groups for item in items]
     thumbnails = Thumbnails(store, generation, picture_source(recipe.config), unblurred=wanted.unblurred).of(places)
     rows = _rows(store, generation, places)
@@ -112,7 +107,7 @@ def gather_sheets(
 
 
 def _require_compared(recipe: BoundRecipe, store: Store) -> None:
-    held, context = Held.of(store), recipe.ingest(store)
+    held, context = StoreIndex.of(store), recipe.ingest(store)
     every = [held.tasks(source.key(context.limits)) for source in context.sources.values()]
     if not all(map(len, every)):
         raise StoreError(f"{store.root}: was ingested with other settings; run: winnow ingest {recipe.file}")

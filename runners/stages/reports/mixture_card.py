@@ -19,16 +19,9 @@ from winnow.pipelines.query.recipe_rules import pinned_rules
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store.generations import Store
-from winnow.runners.facts.card_parts import (
-    SHOWN_LANGUAGES,
-    dropped,
-    front_matter,
-    language_word,
-    safety,
-    titled,
-)
+from winnow.runners.facts.card_parts import SHOWN_LANGUAGES, dropped, front_matter, language_word, safety, titled
 from winnow.runners.facts.mixture import PARTS, SHOWN_ON_PAGES, exposures, strata
-from winnow.runners.report.cards.markdown import table, text
+from winnow.runners.report.markdown import table, text
 from winnow.runners.stages.reports.summarise import summarise
 from winnow.runners.stages.rule_decisions import rule_decisions
 from winnow.runners.tables.quantities import byte_size, grouped
@@ -143,7 +136,7 @@ def _pattern(written: Written, output: str) -> str | None:
     """The files of an output, for model hubs; None if hubs cannot read them."""
     if written.export.format.name not in ("parquet", "jsonl", "webdataset"):
         return None
-    paths = (file.path for one in written.shards if one.shard.output == output for file in one.files)
+    paths = (file.path for shard in written.shards if shard.shard.output == output for file in shard.files)
     first = next((path for path in paths if path.endswith(_READ_BY_HUBS)), None)
     if first is None:
         return None
@@ -244,7 +237,7 @@ def _notes(written: Written) -> str:
 def _models(facts: MixtureFacts) -> str:
     if not facts.models:
         return ""
-    rows = [(one.layer, one.name, one.digest) for one in facts.models]
+    rows = [(model.layer, model.name, model.digest) for model in facts.models]
     return "## Models and lists\n\n" + table(Table("", heads("measures", "file", "digest"), rows))
 
 
@@ -282,8 +275,8 @@ def _json(facts: MixtureFacts, written: Written) -> dict[str, Json]:
         "sample": plan.sample,
         "max_epochs": plan.max_epochs,
         "sources": [
-            {"name": one.name, "class": one.source_class, "licence": one.licence, "records": one.records}
-            for one in facts.store.sources
+            {"name": source.name, "class": source.source_class, "licence": source.licence, "records": source.records}
+            for source in facts.store.sources
         ],
         "outputs": [_output_json(output) for output in plan.outputs],
         "left_out": {
@@ -293,9 +286,11 @@ def _json(facts: MixtureFacts, written: Written) -> dict[str, Json]:
         "notes": list(written.notes),
         "rules": _rules_json(facts.rules),
         "duplicates": None if shingled is None else asdict(shingled.settings),
-        "edits": [{"spans": one.name, "replace": one.replace, "kinds": one.kinds} for one in facts.recipe.config.edits],
+        "edits": [
+            {"spans": edit.name, "replace": edit.replace, "kinds": edit.kinds} for edit in facts.recipe.config.edits
+        ],
         "safety": None if facts.coverage is None else facts.coverage.to_json(),
-        "models": [asdict(one) for one in facts.models],
+        "models": [asdict(model) for model in facts.models],
         "files": [asdict(file) for file in written.files],
     }
 

@@ -46,11 +46,7 @@ def show_difference(
     shown: int = 10,
     as_json: bool = False,
 ) -> None:
-    """Compare two recipes.
-
-    Raises:
-        WinnowError: A recipe cannot be decided, or their stores do not hold the same samples.
-    """
+    """Compare two recipes; WinnowError if one cannot be decided, or their stores do not hold the same samples."""
     if not 0 <= shown <= MOST_SAMPLES:
         raise WinnowError(f"--samples {shown}: expected 0 to {MOST_SAMPLES:,}; --ids FILE lists all of them")
     if ids is not None:
@@ -220,7 +216,7 @@ def _json(old: str, new: str, found: Comparison, *, tokens: bool) -> dict[str, o
         "new": new,
         "unit": "tokens" if tokens else "bytes",
         "total": _counts(found.total),
-        "cells": [{"source": one.source, "language": one.language, **_counts(one)} for one in found.cells],
+        "cells": [{"source": cell.source, "language": cell.language, **_counts(cell)} for cell in found.cells],
         "reasons": {
             str(row.pop("reason")): row for row in table("", REASONS, _reasons(found)).without("change").to_json()
         },

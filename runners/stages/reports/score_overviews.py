@@ -32,13 +32,7 @@ def scores_if_bound(
 def overviews(
     scores: ScoreComparison | None, recipe: BoundRecipe | None, decisions: RuleDecisions | None
 ) -> tuple[ScoreOverview, ...]:
-    """The overview of every score.
-
-    Args:
-        scores: The scores.
-        recipe: The recipe of the rules.
-        decisions: The rules' decisions; None if there are none.
-    """
+    """The overview of every score. `recipe`: that of the rules; `decisions`: of the rules, if there are any."""
     if scores is None or recipe is None:
         return ()
     overlaps = () if decisions is None else decisions.overlaps
@@ -56,14 +50,14 @@ def with_scores(summary: bytes, found: Sequence[ScoreOverview]) -> bytes:
     return orjson.dumps({**orjson.loads(summary), "scores": [_json(one) for one in found]})
 
 
-def _json(one: ScoreOverview) -> dict[str, Json]:
+def _json(overview: ScoreOverview) -> dict[str, Json]:
     return {
-        "name": one.name,
-        "task": one.task,
-        "rows": one.rows,
-        "scored": one.scored,
-        "dropped": one.dropped,
-        "median": median(one.score),
+        "name": overview.name,
+        "task": overview.task,
+        "rows": overview.rows,
+        "scored": overview.scored,
+        "dropped": overview.dropped,
+        "median": median(overview.score),
         "fits": [
             {
                 "by": fit.name,
@@ -75,6 +69,6 @@ def _json(one: ScoreOverview) -> dict[str, Json]:
                 "high": fit.quality.high,
                 "estimate": fit.quality.method,
             }
-            for fit in one.fits
+            for fit in overview.fits
         ],
     }

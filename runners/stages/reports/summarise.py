@@ -50,19 +50,18 @@ def summarise(
 ) -> StoreSummary:
     """The whole summary of one generation.
 
-    Args:
-        store: The store.
-        generation: The generation.
-        recipe: Says the class and licence of a source without a row.
-        engine: Where the statistics of many new shards are merged; the processes of this machine if not given.
-        console: Where the progress of that is shown.
-        reads_rows: Take the class and licence of a source from its first row; else from the recipe alone.
+    `engine`: where the statistics of many new shards are merged; by default processes of this machine. `reads_rows`:
+    take the class and licence of a source from its first row; else from the recipe alone.
     """
     jobs = partial(command_jobs, store, "statistics", engine, console)
     hidden = hidden_rows(store, generation)
     modalities: dict[str, Mapping[str, int]] = {}
     layers = tuple(_layer(store, generation, name, hidden, modalities, jobs) for name in sorted(generation.layers))
-    declared = {} if recipe is None else {one.name: (one.source_class, one.licence) for one in recipe.config.sources}
+    declared = (
+        {}
+        if recipe is None
+        else {source.name: (source.source_class, source.licence) for source in recipe.config.sources}
+    )
     ingested: dict[str, _Ingested] = {}
     for task in store.each_task(generation):
         ingested.setdefault(task.source, _Ingested()).add(task)

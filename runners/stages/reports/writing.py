@@ -1,8 +1,9 @@
 """The report of a store, gathered, drawn and put where it was asked for."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -16,14 +17,13 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.runners.facts.examples import Examples, ExportState, UnfinishedRun
 from winnow.runners.facts.figures import Remembered, figures_of, read_remembered
+from winnow.runners.facts.headline import unfinished as of_unfinished
 from winnow.runners.facts.page import SECTIONS, render_report
-from winnow.runners.facts.unfinished import unfinished as of_unfinished
 from winnow.runners.stages.duplicates.clusters import duplicates_found
 from winnow.runners.stages.law.of_recipe import read_laws
 from winnow.runners.stages.reports.gathered_sheets import WantedSheets, gather_sheets
 from winnow.runners.stages.reports.score_overviews import overviews, scores_if_bound
 from winnow.runners.stages.reports.summarise import example_ranges, example_rows, summarise
-from winnow.runners.stages.reports.title import report_title
 from winnow.runners.stages.rule_decisions import decisions_if_any
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.mixture import MixturePlan
@@ -32,6 +32,10 @@ from winnow.schemas.summary import StoreSummary
 
 if TYPE_CHECKING:
     from winnow.runners.engines.engine import Engine
+
+
+_RECIPE = "recipe"
+_USUAL = frozenset({"store", "texts", "pictures", "videos", "winnow-data"})  # what `winnow init` names folders
 
 
 def write_report(
@@ -162,3 +166,25 @@ def _exports(recipe: BoundRecipe | None) -> Iterator[ExportState]:
 
 def _samples(count: object) -> int:
     return count if isinstance(count, int) else 0
+
+
+def report_title(store: str, recipe: str | None = None) -> str:
+    """A heading that tells reports apart.
+
+    `fineweb.yaml` gives `fineweb`; `recipe-pictures.yaml` in the folder `museum` gives `museum, pictures`; without a
+    recipe the store `museum/store` gives `museum`.
+    """
+    if recipe is None:
+        return _project(store)
+    path = PurePath(os.path.abspath(recipe))
+    name, _, part = path.stem.partition("-")
+    if name != _RECIPE:
+        return path.stem
+    project = path.parent.name or path.stem
+    return f"{project}, {part}" if part else project
+
+
+def _project(store: str) -> str:
+    names = [name for name in PurePath(store if "://" in store else os.path.abspath(store)).parts if name.strip("/")]
+    told = [name for name in names if name not in _USUAL]
+    return (told or names or [store])[-1]

@@ -18,11 +18,8 @@ if TYPE_CHECKING:
 def command_jobs(store: Store, name: str, engine: "Engine | None" = None, console: Console | None = None) -> Jobs:
     """Return where jobs run.
 
-    Args:
-        store: The store.
-        name: What they do, for the progress.
-        engine: Where they run; the processes of this machine if not given.
-        console: Where progress is printed; the error output if there is none.
+    `name`: what they do, for the progress; `engine`: by default processes of this machine; `console`: the error output
+    if not given.
     """
     from winnow.runners.engines.engine import Engine
     from winnow.runners.stages.running.engine_jobs import EngineJobs

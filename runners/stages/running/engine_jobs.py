@@ -49,7 +49,7 @@ class EngineJobs:
     def run(self, job: Job, size: int) -> None:
         """Run a job that reads so many bytes."""
         if size <= self.here_bytes:
-            job.run_here()
+            job.run_in_process()
             return
         with JobProgress(job.steps.objects, job.steps.scratch, self.stage, job.parts).shown(self.run_on.console):
             self.run_on.job(self.stage, job.build)

@@ -11,13 +11,13 @@ import apache_beam as beam
 from rich.console import Console
 
 from winnow.pipelines.processes.run_folder import temporary_folder
-from winnow.pipelines.running.ledger.strikes import STRIKES, Mark, put_strikes, read_marks
+from winnow.pipelines.running.ledger.worker_deaths import STRIKES, Mark, read_marks, record_deaths
 from winnow.pipelines.running.run_tasks import RunTasks
 from winnow.pipelines.running.tasks import put_task_list
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hash_set import HashSet
-from winnow.pipelines.store.held import Held
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.stages.running.warming import warm_kernels
@@ -79,23 +79,16 @@ class StageRun:
         elements: Callable[[], Iterable[tuple[str, bytes]]],
         worker: beam.DoFn,
         awaited: Mapping[str, str],
-        held: Held,
+        held: StoreIndex,
         inputs: Mapping[str, TaskInput] | None = None,
         hints: Mapping[str, str] | None = None,
     ) -> "CompletedTasks":
-        """Run tasks until all are committed; tasks whose worker died are run again.
+        """Run tasks until all are committed; tasks whose worker died are run again. Returns the tasks that were run,
+        and their time.
 
-        Args:
-            stage: Its name, for messages.
-            elements: Makes the input line of each task, with the task's name.
-            worker: Runs one task.
-            awaited: The path of each task's commit.
-            held: Takes over what was committed.
-            inputs: The input of each task by its name, if known.
-            hints: Beam's resource hints for the workers.
-
-        Returns:
-            The tasks that were run, and their time.
+        `elements` makes each task's input line, with its name; `worker` runs one task; `awaited`: the path of each
+        task's commit; `held` takes over the commits; `inputs`: each task's input bytes, if known; `hints`: Beam's
+        resource hints.
         """
         clock = Clock(self.engine)
         objects = self.store.objects
@@ -117,7 +110,7 @@ class StageRun:
                     return clock.ran(awaited)
                 except WorkerLostError as error:
                     found = read_marks(marks)
-                    condemned = put_strikes(objects, found)
+                    condemned = record_deaths(objects, found)
                     for mark in condemned:
                         place = mark.position
                         self.console.print(

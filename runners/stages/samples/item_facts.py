@@ -1,4 +1,4 @@
-"""What `winnow show` says of a sample's media and captions: facts of each item, captions, and measures by item."""
+"""The facts that `winnow show` prints about a sample's media and captions."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ CAPTION_CHARACTERS = 200
 
 
 def media_lines(media: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Two lines for each item: what it is, and where its bytes are; of many items the first."""
+    """Two lines for each item: what it is, and where its bytes are; only the first of many items."""
     for medium in media[:MOST_VALUES]:
         yield "medium", ", ".join(_content(medium))
         yield "", ", ".join(_place(medium))
@@ -53,25 +53,23 @@ def shot_lines(begins: Sequence[Sequence[float] | None] | None) -> Iterator[tupl
     for times in begins or ():
         if times:
             rest = ", …" if len(times) > MOST_VALUES else ""
-            shown = ", ".join(f"{one:.2f}" for one in times[:MOST_VALUES])
+            shown = ", ".join(f"{time:.2f}" for time in times[:MOST_VALUES])
             yield "shots", f"{grouped(len(times))}, beginning at {shown}{rest} s"
 
 
 def caption_lines(captions: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     """A line for each caption, with where it comes from and the language that its source names."""
     for caption in captions[:MOST_VALUES]:
-        text, said = caption["text"], [caption["origin"], *([caption["language"]] if caption["language"] else [])]
+        text, origin = caption["text"], [caption["origin"], *([caption["language"]] if caption["language"] else [])]
         cut = text if len(text) <= CAPTION_CHARACTERS else text[:CAPTION_CHARACTERS] + "…"
-        yield "caption", f"{cut}  ({', '.join(said)})"
+        yield "caption", f"{cut}  ({', '.join(origin)})"
     yield from _rest(len(captions), "captions")
 
 
 def unread_lines(metadata: str, items: int) -> Iterator[tuple[str, str]]:
-    """A line for each sidecar and item that ingest could not use, with the reason; the rest of metadata is not shown.
+    """A line for each sidecar and item that ingest could not use, with the reason; other metadata is not shown.
 
-    Args:
-        metadata: The sample's, as JSON.
-        items: How many media it has: without any, the key is a column of the source's own.
+    `items`: how many media the sample has: without any, the key is a column of the source's own.
     """
     found = unread_of(json.loads(metadata), items) if items else []
     for name, why in found[:MOST_VALUES]:

@@ -12,7 +12,7 @@ from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.query.recipe_rules import pinned_rules
 from winnow.pipelines.reading.text_previews import read_previews
-from winnow.pipelines.rules.near_thresholds import Among
+from winnow.pipelines.rules.near_thresholds import SampleFilter
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.facts.thresholds import EXCERPT_CHARACTERS
@@ -26,7 +26,7 @@ from winnow.schemas.recipe import load_recipe
 _FEW: Final = 2
 
 
-def run_list(file: str, among: Among, most: int, console: Console, *, as_json: bool) -> int:
+def run_list(file: str, among: SampleFilter, most: int, console: Console, *, as_json: bool) -> int:
     """`winnow show` with a reason, a language or a source."""
     recipe = bind(load_recipe(file))
     store = open_store(open_location(recipe.store_address))
@@ -38,10 +38,10 @@ def run_list(file: str, among: Among, most: int, console: Console, *, as_json: b
     require_among(decided, among)
     samples = listed_samples(decided, among, most)
     wanted: dict[str, set[int]] = {}
-    for one in samples:
-        wanted.setdefault(one.shard, set()).add(one.row)
+    for sample in samples:
+        wanted.setdefault(sample.shard, set()).add(sample.row)
     previews = read_previews(store, generation, recipe.config.text, wanted)
-    shown = [(one, previews[one.shard, one.row]) for one in samples]
+    shown = [(sample, previews[sample.shard, sample.row]) for sample in samples]
     if as_json:
         said = [asdict(one) | {"url": preview.url, "text": preview.text} for one, preview in shown]
         sys.stdout.buffer.write(orjson.dumps(said) + b"\n")

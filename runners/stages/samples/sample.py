@@ -109,11 +109,7 @@ def run_show(options: argparse.Namespace, console: Console) -> int:
 
 
 def view_sample(recipe: BoundRecipe, store: Store, generation: Generation, sample: Sample) -> SampleView:
-    """Apply the recipe's rules and edits to a sample.
-
-    Raises:
-        RecipeError: The edits are invalid, or a key that they need is missing.
-    """
+    """Apply the recipe's rules and edits to a sample; RecipeError if the edits are invalid, or their key is missing."""
     decision, undecided = None, None
     try:
         pinned = pinned_rules(recipe, store, generation)
@@ -129,7 +125,7 @@ def view_with_edits(
     """Apply the recipe's edits to a sample, which needs only the layers of texts and edits."""
     columns = [column for name in recipe.config.text if (column := column_of(name, sample.layers)) is not None]
     text = sample.text(columns)
-    measured = [one for one in recipe.edits if _measured(one, sample)]
+    measured = [edit for edit in recipe.edits if _measured(edit, sample)]
     edits = with_keys(measured)
     columns_of_edits = {column.name: sample.column(column) for column in edits.columns}
     return SampleView(
@@ -139,9 +135,9 @@ def view_with_edits(
         text,
         tuple(edits.of(text, columns_of_edits)) if text is not None else (),
         tuple(
-            NotEdited(one.column.name, _status(one, sample), one.when_null)
-            for one in recipe.edits
-            if one not in measured
+            NotEdited(edit.column.name, _status(edit, sample), edit.when_null)
+            for edit in recipe.edits
+            if edit not in measured
         ),
     )
 
@@ -191,9 +187,13 @@ def _json(shown: SampleView, *, raw: bool) -> dict[str, Json]:
     }
 
 
-def _compared_json(one: Compared) -> Json:
-    said: dict[str, Json] = {"reason": one.reason, "column": one.cut.column, "operator": one.cut.operator}
-    return said | {"value": one.value, "threshold": one.limit, "table": one.cut.table or None}
+def _compared_json(compared: Compared) -> Json:
+    facts: dict[str, Json] = {
+        "reason": compared.reason,
+        "column": compared.cut.column,
+        "operator": compared.cut.operator,
+    }
+    return facts | {"value": compared.value, "threshold": compared.limit, "table": compared.cut.table or None}
 
 
 def _plain(value: object) -> Json:

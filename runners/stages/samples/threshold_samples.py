@@ -2,7 +2,7 @@
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.query.recipe_rules import pinned_rules
-from winnow.pipelines.rules.near_thresholds import EVERY, Among, NearThreshold, threshold_cuts
+from winnow.pipelines.rules.near_thresholds import EVERY, NearThreshold, SampleFilter, threshold_cuts
 from winnow.pipelines.store.generations import Store
 from winnow.runners.stages.rule_decisions import decisions_if_any, rule_decisions, thresholds_among
 from winnow.schemas.errors import WinnowError
@@ -17,19 +17,12 @@ def counted_thresholds(recipe: BoundRecipe | None, store: Store, generation: Gen
 
 
 def recipe_thresholds(
-    recipe: BoundRecipe, store: Store, generation: Generation, reason: str = "", among: Among = EVERY
+    recipe: BoundRecipe, store: Store, generation: Generation, reason: str = "", among: SampleFilter = EVERY
 ) -> list[NearThreshold]:
-    """The thresholds of the recipe's rules, or of those with one reason, with the samples nearest to them.
+    """The thresholds of the recipe's rules, or of those with one `reason` if given, with the nearest samples in
+    `among`.
 
-    Args:
-        recipe: The recipe.
-        store: Its store.
-        generation: The generation.
-        reason: Leave out rules with other reasons, if this is not empty.
-        among: The samples that count.
-
-    Raises:
-        RecipeError: A layer that they read is missing.
+    RecipeError if a layer that they read is missing.
     """
     pinned = pinned_rules(recipe, store, generation)
     if pinned is None:
@@ -41,13 +34,10 @@ def recipe_thresholds(
 
 
 def thresholds_with_reason(
-    recipe: BoundRecipe, store: Store, generation: Generation, reason: str, among: Among = EVERY
+    recipe: BoundRecipe, store: Store, generation: Generation, reason: str, among: SampleFilter = EVERY
 ) -> list[NearThreshold]:
-    """The thresholds of the rule with this reason, with the samples nearest to them.
-
-    Raises:
-        WinnowError: There is none, or a layer that it reads is missing.
-    """
+    """The thresholds of the rule with this reason, with the nearest samples; WinnowError if there is none, or a
+    layer is missing."""
     chosen = recipe_thresholds(recipe, store, generation, reason, among)
     if not chosen:
         reasons = dict.fromkeys(one.rule.reason for one, _ in threshold_cuts(recipe.rules))

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from rich.console import Console
 
-from winnow.pipelines.running.step_beats import steps_done
-from winnow.pipelines.running.worker import beat_seconds
+from winnow.pipelines.running.step_progress import steps_done
+from winnow.pipelines.running.worker import heartbeat_seconds
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.runners.terminal.progress.status import Status
 from winnow.runners.terminal.progress.status_line import StatusLine
@@ -19,12 +19,8 @@ class JobProgress:
     ) -> None:
         """Begin.
 
-        Args:
-            objects: The store.
-            scratch: The job's scratch folder.
-            name: The stage, as shown.
-            steps: The maximum number of partitions of each step, in order.
-            rounds_after: The step after which further steps may follow, in rounds.
+        `steps`: the most partitions of each step, in order; `rounds_after`: the step that rounds of further steps may
+        follow.
         """
         self._objects = objects
         self._scratch = scratch
@@ -34,10 +30,10 @@ class JobProgress:
 
     def shown(self, console: Console) -> StatusLine:
         """The status line, shown while the job runs."""
-        return StatusLine(console, self.status({}), self._poll, beat_seconds(self._objects))
+        return StatusLine(console, self.status({}), self._poll, heartbeat_seconds(self._objects))
 
     def status(self, done: Mapping[str, int]) -> Status:
-        """The current step, the last one begun; steps differ in length, so no share is known."""
+        """The current step, the last one begun; steps differ in length, so no share of the whole is known."""
         begun = [step for step in self._steps if step in done]
         rounds = [step for step in done if step not in self._steps]
         at = begun[-1] if begun else next(iter(self._steps))

@@ -1,8 +1,8 @@
-"""When work will end, by how fast it goes; its times are given, so that it can be tested without waiting.
+"""Estimates when work will end from its speed; times are arguments, so that tests need not wait.
 
-Work comes in lumps: a task that is committed, a file that is read. So the pace is that of half the time since the
-start, nothing is said before a few lumps have come, and what is said moves slowly towards what the pace says, so that
-the time left counts down as a clock does.
+Work comes in lumps: a task that is committed, a file that is read. So the pace is that of the last half of the elapsed
+time, nothing is shown before a few lumps have come, and the shown time moves slowly towards the estimate, so that it
+counts down like a clock.
 """
 
 import math
@@ -20,10 +20,10 @@ SHARE_OF_TURN = 0.1  # the same, of what is left
 
 
 class Pace:
-    """The share of the work that is done a second, weighing what was done lately more, and the end that it tells."""
+    """The share of the work done per second, weighing recent work more, and the estimated end."""
 
     def __init__(self, began: float) -> None:
-        """`began`: the time of the start, in seconds. The pace counts from the first of the work that is done."""
+        """`began`: the start, in seconds. The pace counts from the first finished work."""
         self._began = self._at = began
         self._share = 0.0
         self._steps = 0
@@ -32,7 +32,7 @@ class Pace:
         self._told_since = began
 
     def update(self, now: float, share: float) -> None:
-        """Take in the share of the work that is done now."""
+        """Add the share of the work that is done now."""
         if not self._steps:  # workers start for as long as they like, and say nothing of the pace
             if share > 0:
                 self._began, self._at, self._share, self._steps = now, now, share, 1
@@ -55,7 +55,7 @@ class Pace:
 
     @property
     def seconds_left(self) -> float | None:
-        """The time until all is done; None if that cannot be said yet."""
+        """The time until all is done; None if it is not known yet."""
         return None if self._end is None else max(0.0, self._end - self._at)
 
     def _left_at_this_pace(self) -> float | None:

@@ -13,12 +13,12 @@ from typing import Self
 import orjson
 from rich.console import Console
 
-from winnow.pipelines.running.worker import beat_seconds
+from winnow.pipelines.running.worker import heartbeat_seconds
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import parse_commit
+from winnow.pipelines.store.concurrency import map_objects
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.manifests.rows import ManifestRow
-from winnow.pipelines.store.together import each
 from winnow.runners.terminal.progress.status import Status
 from winnow.runners.terminal.progress.status_line import StatusLine
 from winnow.schemas.counts import count_of
@@ -61,13 +61,8 @@ class StageProgress:
     ) -> None:
         """Waits for tasks.
 
-        Args:
-            console: Where they are shown.
-            objects: The store.
-            stage: Its name, to be shown.
-            tasks: The path of each expected commit, by the task's name.
-            inputs: The input of each task by its name, if known.
-            note: Takes over each commit: it is read once.
+        `tasks`: the path of each expected commit, by task name; `inputs`: each task's input, if known; `note`: takes
+        over each commit, so that it is read once.
         """
         self._console = console
         self._objects = objects
@@ -81,7 +76,7 @@ class StageProgress:
         self._total_rows = sum(one.rows for one in inputs.values())
         self._tally = Tally()
         self._started = time.monotonic()
-        self._watched = StatusLine(console, self._status(Tally(), ()), self._poll, beat_seconds(objects))
+        self._watched = StatusLine(console, self._status(Tally(), ()), self._poll, heartbeat_seconds(objects))
 
     def __enter__(self) -> Self:
         self._watched.__enter__()
@@ -104,7 +99,7 @@ class StageProgress:
     def _collect(self) -> None:
         for prefix in self._prefixes:
             fresh = [info.path for info in self._objects.list(prefix) if info.path in self._awaited]
-            read = each(self._objects, self._objects.read, fresh)
+            read = map_objects(self._objects, self._objects.read, fresh)
             for path, raw in zip(fresh, read, strict=True):
                 commit = parse_commit(self._objects, path, raw)
                 self._note(commit)
@@ -130,11 +125,11 @@ class StageProgress:
                 if name is None:
                     continue
                 try:
-                    beat = orjson.loads(self._objects.read(info.path))
+                    heartbeat = orjson.loads(self._objects.read(info.path))
                 except (FileNotFoundError, orjson.JSONDecodeError):
                     continue
-                running.rows += int(beat["rows"])
-                running.bytes += int(beat["bytes"])
+                running.rows += int(heartbeat["rows"])
+                running.bytes += int(heartbeat["bytes"])
                 if name in self._inputs:
                     sources.add(self._inputs[name].source)
         return running, tuple(sorted(sources))
@@ -153,7 +148,7 @@ class StageProgress:
         return Status(self._stage, tuple(facts), self._share(rows, done), tuple(more))
 
     def _share(self, rows: int, done: int) -> float:
-        """By bytes or rows where they are known; only when all tasks are committed is all done."""
+        """By bytes or rows if they are known; only when all tasks are committed is it all."""
         if self._tally.tasks == self._total:
             return 1.0
         for part, whole in ((done, self._total_bytes), (rows, self._total_rows), (self._tally.tasks, self._total)):
@@ -168,7 +163,7 @@ def inputs_of(samples: Iterable[ManifestRow]) -> dict[str, TaskInput]:
 
 
 def prefix_of(commit: str) -> str:
-    """What to list to find a commit."""
+    """The prefix to list to find a commit."""
     return commit.rpartition("/")[0] + "/"
 
 

@@ -1,4 +1,4 @@
-"""What is known of running work at one moment, as a line for a pipe and as a bar for a terminal."""
+"""The state of running work, as a line for a pipe and as a bar for a terminal."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ class Status:
         return "  ".join((f"{self.name:<{NAME_CELLS}}", *percent, *self.facts, *times, *self.more))
 
     def drawn(self, cells: int, unicode: bool, *times: str) -> Text:
-        """One or two lines, none longer than a terminal of so many cells."""
+        """One or two lines, none longer than a terminal of `cells` cells."""
         parts = [Text(f"{self.name:<{NAME_CELLS}}", "bold")]
         facts = Text("  ".join((*times, *self.facts)))
         if self.share is not None:
@@ -41,7 +41,7 @@ class Status:
 
 
 def bar(share: float, cells: int, unicode: bool = True) -> Text:
-    """A bar of so many cells, in half cells."""
+    """A bar of `cells` cells, in half cells."""
     full, rest = ("━", "─") if unicode else ("#", ".")
     halves = min(2 * cells, max(0, int(2 * cells * share)))
     half = "╸" if unicode and halves % 2 else ""

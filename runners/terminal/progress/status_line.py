@@ -24,17 +24,11 @@ PLAIN_SECONDS = 10.0  # between lines when the output is no terminal
 
 
 class StatusLine:
-    """Keeps a status up to date while a block runs, from a thread of its own; the callback may read a store."""
+    """Keeps a status up to date while a block runs, in its own thread; the callback may read a store."""
 
     def __init__(self, console: Console, first: Status, poll: Callable[[], Status], seconds: float = 0.0) -> None:
-        """Begin.
-
-        Args:
-            console: Where it is shown.
-            first: What is shown until the first poll.
-            poll: Asks for the status.
-            seconds: The least time from one poll to the next: by default each drawing asks anew.
-        """
+        """Begin. `first`: shown until the first poll; `poll`: returns the status; `seconds`: the least time between
+        polls, by default one poll per drawing."""
         self._console = console
         self._status = first
         self._poll = poll

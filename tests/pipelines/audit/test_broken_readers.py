@@ -90,7 +90,7 @@ def test_a_reader_that_skips_is_caught(
     crawl: Path, monkeypatch: pytest.MonkeyPatch, source: str, stretch: bool
 ) -> None:
     def broken(format_name: str, path: str, columns: ColumnMapping, *, checked: bool, tied: bool) -> Reader:
-        reader = container_reader(format_name, path, columns, checked=checked, tied=tied)
+        reader = container_reader(format_name, path, columns, checked=checked, with_referrers=tied)
         endings = {"crawl": ".warc.gz", "lines": ".jsonl", "packed": ".jsonl.gz", "table": ".parquet"}
         return skipping(reader, stretch=stretch) if path.endswith(endings[source]) else reader
 

@@ -23,7 +23,7 @@ FILES = {
 def wrong(ending: str, raw: bytes) -> list[str]:
     """What the audit finds wrong with the events of a file, and where the reader itself failed."""
     name = f"file{ending}"
-    reader = container_reader("auto", name, ColumnMapping(), checked=False, tied=True)
+    reader = container_reader("auto", name, ColumnMapping(), checked=False, with_referrers=True)
     events = list(reader(io.BytesIO(raw), FilePart(name, len(raw), 0, len(raw)), LIMITS))
     failed = [one.detail for one in events if isinstance(one, Unreadable) and one.reason == "reader_failed"]
     claims = [Claim(one.span, isinstance(one, Record | Dropped)) for one in events if not isinstance(one, Covered)]

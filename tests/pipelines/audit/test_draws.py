@@ -11,7 +11,6 @@ import pytest
 from tests.pipelines.mix.mixtures import Mixing, Text, mixing
 from winnow.pipelines.audit.draws import DrawsCheck, plan_records
 from winnow.pipelines.audit.findings import Findings
-from winnow.pipelines.mix.drawing import put_draw
 from winnow.pipelines.mix.drawn_objects import DrawnObject, DrawnObjects
 from winnow.pipelines.mix.plans import PlanRecord
 from winnow.pipelines.running.job_tasks import HERE, TaskFolder
@@ -19,7 +18,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.hiding.hidden_rows import every_hidden_row
 from winnow.pipelines.store.hiding.scans import load_hiding, put_tombstone
 from winnow.pipelines.store.integrity.sealed import put_record
-from winnow.pipelines.store.tables import read_table
+from winnow.pipelines.store.tables import put_table, read_table
 from winnow.schemas.rows.draws import DRAW
 from winnow.schemas.tombstones import Tombstone
 
@@ -85,8 +84,9 @@ def redraw(mixed: Mixing, change: Callable[[list[Row]], object], shard: int = 0)
     rows: list[Row] = read_table(mixed.store.objects, one.object).to_pylist()
     change(rows)
     table = pa.Table.from_pylist(rows, schema=DRAW)
-    path = put_draw(mixed.store, record.plan.request, one.shard, table)
-    draws[shard] = replace(one, object=path, rows=len(rows))
+    request = record.plan.request
+    put = put_table(mixed.store.objects, table, lambda content: layout.draw_object(request, one.shard, content))
+    draws[shard] = replace(one, object=put.path, rows=len(rows))
     put_plan(mixed, record, draws)
 
 

@@ -20,7 +20,7 @@ from winnow.pipelines.dedupe.matches import MATCHES
 from winnow.pipelines.dedupe.nodes import first_place, nodes_of, rows_of_places, shards_of
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
 from winnow.pipelines.running.scratch_parts import put_part, read_part
-from winnow.pipelines.running.step_beats import steps_done
+from winnow.pipelines.running.step_progress import steps_done
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.location import open_location
 from winnow.runners.engines.engine import Engine

@@ -22,12 +22,12 @@ from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.gc import collect_garbage
 from winnow.pipelines.store.generations import Store, create_or_open
-from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.hiding.scans import put_tombstone
 from winnow.pipelines.store.leases.lease import Lease, this_process
 from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.state import StoreState
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.runners.engines.backend import Build
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.deduplication import find_duplicates, report
@@ -177,7 +177,7 @@ def test_a_search_that_lost_its_lease_deletes_no_files_of_other_searches(tmp_pat
             find_duplicates(
                 run,
                 bind(load_recipe(tmp_path / "recipe.yaml")),
-                StoreState.of(Held.of(outcome.store), TaskCommits.of(()), {}),
+                StoreState.of(StoreIndex.of(outcome.store), TaskCommits.of(()), {}),
             )
     assert objects.exists(OTHER_SEARCH)
     assert objects.exists("verdicts/of-another/shard.0.arrow")

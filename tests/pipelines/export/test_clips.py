@@ -12,7 +12,7 @@ from winnow.filters.video.clips.cutting import CutClip
 from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.video.decode.signal_requests import Clip
-from winnow.pipelines.export.media.fetching import Lacking
+from winnow.pipelines.export.media.fetching import MissingMedia
 from winnow.pipelines.export.media.spool import write_clip
 from winnow.pipelines.export.places.manifest import MEDIA_UNCHANGEABLE
 from winnow.pipelines.ingest.files import FILE
@@ -38,7 +38,7 @@ def test_a_clip_that_kills_its_process_is_not_cut_again(tmp_path: Path, monkeypa
     finder = MediaFinder(media_sources(load_recipe(tmp_path / "recipe.yaml")), "films")
     store = open_location(str(tmp_path / "store"))
 
-    def written(start: int, end: int) -> CutClip | Lacking:
+    def written(start: int, end: int) -> CutClip | MissingMedia:
         part = {"start": start, "end": end, "file": ClipFile().described()}
         where: dict[str, Any] = {"path": "one.mp4", "offset": 0, "length": len(content), "etag": None, "clip": part}
         medium = {"mime": "video/mp4", "sha256": "0" * 64, "ref": {**where, "container": FILE, "member": None}}
@@ -48,7 +48,7 @@ def test_a_clip_that_kills_its_process_is_not_cut_again(tmp_path: Path, monkeypa
     monkeypatch.undo()  # from here on, nothing dies
     again, other = written(0, 4096), written(0, 6144)
 
-    assert died == again == Lacking(MEDIA_UNCHANGEABLE, "one.mp4", "crashed")
+    assert died == again == MissingMedia(MEDIA_UNCHANGEABLE, "one.mp4", "crashed")
     assert isinstance(other, CutClip)
     known = CrashedVideos(store)
     assert known.has("0" * 64, Clip(0, 4096))

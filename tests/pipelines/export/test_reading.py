@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.pipelines.export.drawn_stores import Given, Rows, make_draw, words
-from winnow.pipelines.export.places.disk_work import ScratchDisk
-from winnow.pipelines.export.planning.shipment import Details, Shipment
+from winnow.pipelines.export.places.folder import ScratchDisk
+from winnow.pipelines.export.planning.export_run import ExportDetails, ExportRun
 from winnow.pipelines.export.planning.sizing import Way, cut_outputs
 from winnow.pipelines.export.reading import mixed_rows
 from winnow.pipelines.mix.draws import Draw
@@ -29,11 +29,11 @@ def parts(store: Store, draw: Draw, cap: int) -> list[tuple[int, int, int]]:
     """The partition, the rows and the bytes of each portion."""
     cuttings = cut_outputs(store.objects, draw, [Way(cap)])
     strata = tuple(tuple(one.stratum for one in output.strata) for output in draw.plan.outputs)
-    details = Details(cuttings, strata, np.ones(cuttings[Way(cap)].shards, np.bool_))
-    shipment = Shipment(store, ScratchDisk(Path("unused")), (TEXT,), (), (), 7, "plan", "")
+    details = ExportDetails(cuttings, strata, np.ones(cuttings[Way(cap)].shards, np.bool_))
+    export_run = ExportRun(store, ScratchDisk(Path("unused")), (TEXT,), (), (), 7, "plan", "")
     found = []
     for shard in draw.shards:
-        for partition, rows in mixed_rows(shipment, details, with_keys(()), shard):
+        for partition, rows in mixed_rows(export_run, details, with_keys(()), shard):
             found.append((partition, rows.num_rows, rows.nbytes))
     return found
 
@@ -52,8 +52,8 @@ def test_only_pending_rows_travel(tmp_path: Path) -> None:
     pending = np.zeros(len(counts), np.bool_)
     pending[[1, 4]] = True
     strata = tuple(tuple(one.stratum for one in output.strata) for output in draw.plan.outputs)
-    shipment = Shipment(store, ScratchDisk(tmp_path), (TEXT,), (), (), 7, "plan", "")
-    found = mixed_rows(shipment, Details(cuttings, strata, pending), with_keys(()), draw.shards[0])
+    export_run = ExportRun(store, ScratchDisk(tmp_path), (TEXT,), (), (), 7, "plan", "")
+    found = mixed_rows(export_run, ExportDetails(cuttings, strata, pending), with_keys(()), draw.shards[0])
     assert {partition: rows.num_rows for partition, rows in found} == {1: counts[1], 4: counts[4]}
 
 

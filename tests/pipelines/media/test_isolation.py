@@ -15,7 +15,7 @@ import pytest
 from tests.pipelines.media.deadly_decoder import arm_here
 from winnow.filters.image.decode.stills import TOO_LARGE, DecodeLimits, Still, UndecodableError, decode
 from winnow.pipelines.decoding import decoding_process
-from winnow.pipelines.decoding.isolation import CRASHED, Room, decode_isolated
+from winnow.pipelines.decoding.isolation import CRASHED, PixelBuffer, decode_isolated
 from winnow.schemas.errors import StageError
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
@@ -55,7 +55,7 @@ def test_a_picture_that_kills_its_decoder_is_crashed_and_the_others_are_decoded(
 ) -> None:
     arm_here(tmp_path / "deadly", monkeypatch)
     files = [jpeg(shade=10), jpeg(shade=20), jpeg(f"({mark})"), jpeg(shade=30)]
-    room = Room(LIMITS, held_bytes=1_000_001, cpu_seconds=1)  # no other test has one of this size
+    room = PixelBuffer(LIMITS, held_bytes=1_000_001, cpu_seconds=1)  # no other test has one of this size
     found = list(room.decode_all([(one, "image/jpeg") for one in files]))
     assert all(same(found[number], files[number]) for number in (0, 1, 3))
     died = found[2]
@@ -67,11 +67,11 @@ def test_a_picture_that_kills_its_decoder_is_crashed_and_the_others_are_decoded(
 def test_a_defect_of_ours_is_no_property_of_the_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arm_here(tmp_path / "deadly", monkeypatch)
     with pytest.raises(StageError, match="KeyError: 'of ours'"):
-        Room(LIMITS, 1_000_002).decode(jpeg("(defect)"), "image/jpeg")
+        PixelBuffer(LIMITS, 1_000_002).decode(jpeg("(defect)"), "image/jpeg")
 
 
 def test_a_decoder_that_is_stopped_from_outside_says_nothing_of_the_picture() -> None:
-    room = Room(LIMITS, 1_000_003)
+    room = PixelBuffer(LIMITS, 1_000_003)
     before = {process.pid for process in decoders()}
     assert same(room.decode(jpeg(), "image/jpeg"), jpeg())
     (mine,) = [process for process in decoders() if process.pid not in before]
@@ -100,7 +100,7 @@ def test_pictures_beyond_the_room_are_decoded_one_at_a_time() -> None:
         Image.fromarray(random.integers(0, 4, (height, 800, 3), dtype=np.uint8)).save(out, "PNG")
         files.append((out.getvalue(), "image/png"))
     for held in (1, 300_000, 5_000_000):
-        found = list(Room(LIMITS, held).decode_all(files))
+        found = list(PixelBuffer(LIMITS, held).decode_all(files))
         for still, (content, mime) in zip(found, files, strict=True):
             assert isinstance(still, Still)
             assert np.array_equal(still.pixels, decode(content, mime, LIMITS).pixels)

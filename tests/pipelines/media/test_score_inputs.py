@@ -24,9 +24,9 @@ from winnow.pipelines.binding.scores import BoundScore, Condition, check_scores
 from winnow.pipelines.media.score_inputs import DECODED, ROWS, Inputs
 from winnow.pipelines.media.thumbnails import picture_source
 from winnow.pipelines.reading.columns import Column
-from winnow.pipelines.running.ledger.strikes import STRIKES, Mark, Position, put_strikes
+from winnow.pipelines.running.ledger.worker_deaths import STRIKES, Mark, Position, record_deaths
 from winnow.pipelines.running.row_layers import RowLayerTask
-from winnow.pipelines.running.worker import Heartbeats
+from winnow.pipelines.running.worker import HeartbeatWriter
 from winnow.pipelines.score.example_buffer import bytes_of
 from winnow.pipelines.score.examples import Collected, ScoredShard, collect_examples, encoded_rows
 from winnow.pipelines.score.trace import MeasureTracer, TraceContext, trace_shard
@@ -171,7 +171,7 @@ def trace(folder: Path, measure: Numbered | None = None) -> Traced:
     for shard in store.manifest(store.require_latest(), "samples"):
         missing = {bound.entry.trace: "0" * 32}
         task = RowLayerTask(shard.shard, shard.source, {"samples": shard.object}, missing)
-        trace_shard(context, MeasureTracer(measure), task, Heartbeats(store.objects, task.commit))
+        trace_shard(context, MeasureTracer(measure), task, HeartbeatWriter(store.objects, task.commit))
         (path,) = (info.path for info in store.objects.list("layers/") if shard.shard in info.path)
         found = pq.read_table(folder / "store" / path).to_pydict()
         files = paths_of(folder, shard.object)
@@ -199,7 +199,7 @@ def paths_of(folder: Path, samples: str) -> list[str]:
 
 def poison(folder: Path, path: str) -> None:
     store = open_store_at(folder / "store")
-    put_strikes(store.objects, [Mark("trace.numbered/crawl", "a-shard", Position(path, 0, 0))] * STRIKES)
+    record_deaths(store.objects, [Mark("trace.numbered/crawl", "a-shard", Position(path, 0, 0))] * STRIKES)
 
 
 def test_so_many_rows_of_pictures_are_read_at_once(folder: Path) -> None:

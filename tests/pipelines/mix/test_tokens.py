@@ -17,7 +17,7 @@ from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.tokens import TOKENS, TOKENS_LAYER
 from winnow.pipelines.mix.tokens import STAGE, count_tokens
 from winnow.pipelines.reading.text_edits import with_keys
-from winnow.pipelines.running.ledger.strikes import Position
+from winnow.pipelines.running.ledger.worker_deaths import Position
 from winnow.pipelines.running.shard_rows import Part
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store

@@ -10,10 +10,10 @@ import pytest
 LOADED = """
 import os, re, resource, signal, sys
 import numpy
-from winnow.pipelines.processes.address_space import under_a_limit
+from winnow.pipelines.processes.address_space import prepare_for_memory_limit
 
 resource.setrlimit(resource.RLIMIT_AS, (1 << 40, resource.RLIM_INFINITY))
-under_a_limit()
+prepare_for_memory_limit()
 held = int(re.search(r"VmSize:\\s+(\\d+)", open("/proc/self/status").read())[1]) << 10
 for room in range(0, 400, 40):
     if child := os.fork():

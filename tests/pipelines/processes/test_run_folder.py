@@ -122,13 +122,13 @@ def test_a_link_or_a_folder_of_somebody_else_in_the_roots_place_is_not_used(temp
 def test_a_file_tells_its_process() -> None:
     mine = Process.this()
     assert Process.of(f"{mine.prefix}17.parquet") == mine
-    assert mine.is_here
-    assert mine.lives
+    assert mine.is_visible
+    assert mine.is_running
     assert Process.of("123-0") is None
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    assert not Process(mine.where, mine.boot, ended.pid, "1").lives
-    assert not Process(mine.where, "0" * 8, mine.number, mine.start).lives, "before the machine was started again"
+    assert not Process(mine.where, mine.boot, ended.pid, "1").is_running
+    assert not Process(mine.where, "0" * 8, mine.number, mine.start).is_running, "before the machine was started again"
 
 
 def test_only_folders_of_processes_are_swept(temporary: Path) -> None:

@@ -11,9 +11,9 @@ from winnow.pipelines.running.job_tasks import (
     MOST_TASKS,
     TASK_BYTES,
     TASK_ITEMS,
-    Silent,
     TaskFolder,
     TaskKind,
+    TaskWithoutBlocks,
     slices,
 )
 from winnow.pipelines.running.tasks import TaskLine
@@ -65,10 +65,10 @@ def test_a_larger_store_has_larger_tasks() -> None:
 def test_results_come_back_in_the_order_of_their_tasks() -> None:
     with HERE.folder("test") as steps:
         tasks = TaskFolder(steps)
-        described = TaskKind("sums", Sum, Silent(add))
+        described = TaskKind("sums", Sum, TaskWithoutBlocks(add))
         for numbers in ((1, 2), (), (7,)):
             tasks.add(described, Sum(numbers), 1)
-        tasks.add_numbers(TaskKind("squares", None, Silent(square)), 4, 1)
+        tasks.add_numbers(TaskKind("squares", None, TaskWithoutBlocks(square)), 4, 1)
         with pytest.raises(StageError, match="run the same command again"):
             list(tasks.found("sums", Found))
         tasks.run(HERE, "Both")

@@ -9,7 +9,7 @@ import pytest
 
 from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
 from winnow.pipelines.running.shard_rows import Part
-from winnow.pipelines.running.worker import Heartbeats
+from winnow.pipelines.running.worker import HeartbeatWriter
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.generations import Store
@@ -53,7 +53,7 @@ def test_each_layer_has_all_rows_in_their_order_and_one_commit_has_all_with_thei
     def measure(read: Iterator[Part]) -> Iterator[dict[str, pa.RecordBatch]]:
         return (dict.fromkeys(SCHEMAS, doubled(part)) for part in read)
 
-    write_layers(store, TASK, SCHEMAS, parts([]), measure, Heartbeats(store.objects, TASK.commit))
+    write_layers(store, TASK, SCHEMAS, parts([]), measure, HeartbeatWriter(store.objects, TASK.commit))
     assert committed(store, "a.double", "k1") == committed(store, "b.double", "k2") == [0, 2, 4, 6, 8, 10]
 
 
@@ -65,7 +65,7 @@ def test_a_measure_may_hold_rows_back_and_give_the_last_of_them_when_the_shard_i
         log.append("measured")
         yield dict.fromkeys(SCHEMAS, pa.Table.from_batches(held).combine_chunks().to_batches()[0])
 
-    write_layers(store, TASK, SCHEMAS, parts(log), measure, Heartbeats(store.objects, TASK.commit))
+    write_layers(store, TASK, SCHEMAS, parts(log), measure, HeartbeatWriter(store.objects, TASK.commit))
     assert log == ["read 0", "read 1", "read 2", "closed", "measured"]
     assert committed(store, "b.double", "k2") == [0, 2, 4, 6, 8, 10]
 
@@ -80,7 +80,7 @@ def test_a_part_is_measured_and_written_before_the_next_is_read(store: Store) ->
     def measure(read: Iterator[Part]) -> Iterator[dict[str, pa.RecordBatch]]:
         return (dict.fromkeys(SCHEMAS, doubled(part)) for part in read)
 
-    write_layers(store, TASK, SCHEMAS, parts(log), measure, cast(Heartbeats, Beats()))
+    write_layers(store, TASK, SCHEMAS, parts(log), measure, cast(HeartbeatWriter, Beats()))
     assert log == ["read 0", "written 2", "read 1", "written 4", "read 2", "written 6", "closed"]
 
 
@@ -94,6 +94,6 @@ def test_what_fails_in_the_middle_of_a_shard_commits_nothing_and_lets_go_of_the_
             yield dict.fromkeys(SCHEMAS, doubled(part))
 
     with pytest.raises(ValueError, match="cannot be measured"):
-        write_layers(store, TASK, SCHEMAS, parts(log), measure, Heartbeats(store.objects, TASK.commit))
+        write_layers(store, TASK, SCHEMAS, parts(log), measure, HeartbeatWriter(store.objects, TASK.commit))
     assert log == ["read 0", "read 1", "closed"]
     assert committed(store, "a.double", "k1") is None

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from winnow.pipelines.store.generations import Store, as_read
-from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.manifests.rows import ManifestRows
 from winnow.pipelines.store.manifests.tables import rows_of_commit
 from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.pipelines.store.publishing import Contents, publish_union
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.schemas.records import Generation, LayerPart, LayersCommit, ObjectRecord, TaskCommit
 
 
@@ -23,7 +23,7 @@ def publish_commits(
     tasks: Sequence[TaskCommit],
     layers: Mapping[str, Sequence[LayersCommit]],
     recipe: str = "recipe.yaml",
-    held: Held | None = None,
+    held: StoreIndex | None = None,
 ) -> tuple[Generation, bool]:
     """The generation as the recipe reads it, and whether it is new; layers that are not given keep their keys."""
     latest = store.latest_record()

@@ -15,9 +15,9 @@ from tests.pipelines.store.test_generations import RECORD, layer_of, made
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.gc import collect_garbage
 from winnow.pipelines.store.generations import Store, create_or_open, open_store
-from winnow.pipelines.store.held import Held
+from winnow.pipelines.store.lost_manifests import rewrite_lost_manifests
 from winnow.pipelines.store.memory import MemoryStore
-from winnow.pipelines.store.mending import mend_manifests
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.pipelines.store.tables import check_table
 from winnow.schemas.records import GenerationRecord
 
@@ -125,9 +125,9 @@ def test_lost_manifests_are_written_again_whichever_write_is_the_last(request: p
         for info in list(whole.objects.list(layout.MANIFESTS)):
             whole.objects.delete(info.path)
         try:
-            mend_manifests(Store(Mortal(name, last=writes, owner=whole.record.identity), whole.record))
+            rewrite_lost_manifests(Store(Mortal(name, last=writes, owner=whole.record.identity), whole.record))
         except Died:
-            mend_manifests(whole)
+            rewrite_lost_manifests(whole)
             assert readable(whole) == expected
         else:
             break
@@ -139,7 +139,7 @@ def test_a_command_that_lost_its_number_to_another_adds_to_what_that_one_publish
 ) -> None:
     store = create_or_open(MemoryStore(request.node.name), RECORD)
     before(store)
-    held = Held.of(store)
+    held = StoreIndex.of(store)
     held.all_tasks()
     grow(store)
     task = made(store, "crawl-a-00000", [1, 2])

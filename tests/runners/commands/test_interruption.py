@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
-from winnow.runners.commands.interruption import INTERRUPTED, TERMINATED, ended_by
+from winnow.runners.commands.main import INTERRUPTED, TERMINATED, ended_by
 
 QUERY = """
 import os, signal, threading
 import duckdb
-from winnow.runners.commands.interruption import ended_by, terminable
+from winnow.runners.commands.main import ended_by, terminable
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's jobs in the background ignore it
 connection = duckdb.connect()

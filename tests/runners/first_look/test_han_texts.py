@@ -2,7 +2,7 @@
 
 import pytest
 
-from winnow.runners.first_look.han_texts import code_by_characters
+from winnow.runners.first_look.analysis import code_by_characters
 
 
 @pytest.mark.parametrize("guess", ["jpn_Jpan", "cmn_Hani"])

@@ -4,7 +4,7 @@ import pytest
 
 from tests.runners.example_store import SUMMARY
 from winnow.pipelines.media.thumbnails import Thumbnail
-from winnow.runners.facts.contact_sheets import contact_sheets
+from winnow.runners.facts.content import contact_sheets
 from winnow.runners.facts.examples import ContactSheet, Examples, SheetPicture
 from winnow.runners.stages.reports.gathered_sheets import WantedSheet, wanted_sheets
 from winnow.schemas.errors import WinnowError

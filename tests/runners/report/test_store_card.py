@@ -7,7 +7,7 @@ import yaml
 
 from tests.runners.stages.test_planning import written
 from winnow.runners.commands.main import main
-from winnow.runners.report.cards.markdown import text
+from winnow.runners.report.markdown import text
 
 
 def test_a_card_says_what_is_kept_and_that_nothing_is_covered(

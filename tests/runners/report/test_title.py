@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from winnow.runners.stages.reports.title import report_title
+from winnow.runners.stages.reports.writing import report_title
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from winnow.filters.image.decode.stills import (
     decode,
 )
 from winnow.filters.web.sniff import sniff
-from winnow.pipelines.decoding.isolation import Room
+from winnow.pipelines.decoding.isolation import PixelBuffer
 
 LIMITS = DecodeLimits(max_bytes=1 << 20, max_pixels=4 << 20)
 EACH = 22 * len(CHANGES) if THOROUGH else 7  # of 28 variants: 5,544 files, or 196
@@ -46,7 +46,7 @@ def test_a_changed_file_gives_the_picture_that_it_claims_or_a_reason(variant: st
     files = [mutated(variant, offset + number) for number in range(EACH)]
     for start in range(0, EACH, 32):
         some = files[start : start + 32]
-        found = Room(LIMITS).decode_all([(one.content, one.mime) for one in some])
+        found = PixelBuffer(LIMITS).decode_all([(one.content, one.mime) for one in some])
         for file, result in zip(some, found, strict=True):
             _check(file, result)
 

@@ -56,7 +56,7 @@ def name_of(encoder: str) -> str:
 @pytest.mark.parametrize("encoder", ENCODERS)
 def test_each_coding_is_undone(encoder: str) -> None:
     name = name_of(encoder)
-    assert decode(ENCODERS[encoder](PAGE), name) == Payload(PAGE, undone=name)
+    assert decode(ENCODERS[encoder](PAGE), name) == Payload(PAGE, codings_removed=name)
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)
@@ -85,18 +85,18 @@ def test_a_bomb_ends_at_the_cap_before_memory_is_taken(encoder: str) -> None:
     found = decode(bomb, name_of(encoder))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert found == Payload(None, bytes(4096), undone=name_of(encoder))
+    assert found == Payload(None, bytes(4096), codings_removed=name_of(encoder))
     assert peak < 16 << 20
 
 
 def test_chunks_and_stacked_codings_are_undone_in_reverse() -> None:
     assert decode(chunked(PAGE), transfer="chunked") == Payload(PAGE)
-    assert decode(chunked(gzip.compress(PAGE)), "gzip", "chunked") == Payload(PAGE, undone="gzip")
+    assert decode(chunked(gzip.compress(PAGE)), "gzip", "chunked") == Payload(PAGE, codings_removed="gzip")
     assert decode(chunked(gzip.compress(PAGE)), transfer="gzip, chunked") == Payload(PAGE)
-    assert decode(brotli.compress(gzip.compress(PAGE)), "gzip, br") == Payload(PAGE, undone="gzip, br")
-    assert decode(gzip.compress(PAGE), "gzip, identity") == Payload(PAGE, undone="gzip")
+    assert decode(brotli.compress(gzip.compress(PAGE)), "gzip, br") == Payload(PAGE, codings_removed="gzip, br")
+    assert decode(gzip.compress(PAGE), "gzip, identity") == Payload(PAGE, codings_removed="gzip")
     assert decode(PAGE, transfer="chunked") == Payload(PAGE)
-    assert decode(gzip.compress(PAGE), "gzip", "chunked") == Payload(PAGE, undone="gzip")
+    assert decode(gzip.compress(PAGE), "gzip", "chunked") == Payload(PAGE, codings_removed="gzip")
 
 
 @pytest.mark.parametrize("inner", ENCODERS)
@@ -106,13 +106,13 @@ def test_of_a_large_payload_in_two_codings_the_beginning_is_told(inner: str) -> 
     if isinstance(found, str):  # of zstd nothing is known before its first block is whole
         assert inner == "zstd"
         return
-    assert found == Payload(None, found.head, undone=f"{name_of(inner)}, gzip")
+    assert found == Payload(None, found.head, codings_removed=f"{name_of(inner)}, gzip")
     assert large.startswith(found.head)
     assert len(found.head) > 256
 
 
 def test_of_two_declared_codings_one_may_have_been_undone() -> None:
-    assert decode(gzip.compress(PAGE), "gzip, br") == Payload(PAGE, undone="gzip", ignored="br")
+    assert decode(gzip.compress(PAGE), "gzip, br") == Payload(PAGE, codings_removed="gzip", ignored="br")
 
 
 def test_broken_chunks() -> None:
@@ -128,7 +128,9 @@ def test_broken_chunks() -> None:
 
 
 def test_several_gzip_members_are_one_payload_and_junk_behind_them_is_none() -> None:
-    assert decode(gzip.compress(b"one") + gzip.compress(b"two") + b"junk", "gzip") == Payload(b"onetwo", undone="gzip")
+    assert decode(gzip.compress(b"one") + gzip.compress(b"two") + b"junk", "gzip") == Payload(
+        b"onetwo", codings_removed="gzip"
+    )
 
 
 def test_invented_codings_are_ignored_and_lzw_is_refused() -> None:

@@ -12,7 +12,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from tests.pipelines.ingest.made_archives import KINDS, Capture, Kind, gzip_member, pieces, warc_record
-from winnow.pipelines.ingest.archives.referrers import MOST_RECORDS, TiedReader, referrers_of_request
+from winnow.pipelines.ingest.archives.referrers import MOST_RECORDS, ReferrerReader, referrers_of_request
 from winnow.pipelines.ingest.archives.warc import read_warc
 from winnow.pipelines.ingest.formats import container_reader
 from winnow.pipelines.ingest.records import Dropped, Event, ReadLimits, Record
@@ -30,7 +30,7 @@ SOURCE = SourceRows("crawl", "web", "unknown", (200,))
 def tied(raw: bytes, cuts: Sequence[int] = ()) -> list[Event]:
     """The events of a file that is cut into parts at these places."""
     bounds = [0, *sorted(min(cut, len(raw)) for cut in cuts), len(raw)]
-    reader = container_reader("warc", "a.warc", ColumnMapping(), tied=True)
+    reader = container_reader("warc", "a.warc", ColumnMapping(), with_referrers=True)
     parts = (FilePart("a.warc", len(raw), start, end) for start, end in pairwise(bounds))
     return [
         event for part in parts for event in reader(io.BytesIO(raw), part, ReadLimits()) if isinstance(event, Event)
@@ -245,7 +245,7 @@ def test_a_page_info_record_that_is_none_is_a_record_all_the_same(body: object) 
 
 
 def test_the_reader_is_one_that_wraps_another() -> None:
-    reader = TiedReader(read_warc)
+    reader = ReferrerReader(read_warc)
     assert list(reader(io.BytesIO(b""), FilePart("empty", 0, 0, 0), ReadLimits())) == []
 
 

@@ -22,7 +22,7 @@ from winnow.pipelines.audit import audit_generation
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.sources import bind_source, store_record
 from winnow.pipelines.ingest.planning.stage import SourcePlan, plan_sources
-from winnow.pipelines.ingest.planning.task_sizes import FILES_PER_TASK, ByAmount, ByShards, Dealer, SizedFile, pack
+from winnow.pipelines.ingest.planning.task_sizes import FILES_PER_TASK, ByAmount, ByShards, SizedFile, TaskSizer, pack
 from winnow.pipelines.running.ledger.intake import plan_intake
 from winnow.pipelines.running.ledger.listings import ListedFiles, Listing
 from winnow.pipelines.store.generations import Store, create_or_open
@@ -187,7 +187,7 @@ def test_a_crawl_grows_without_renaming_or_reading_again_what_there_is(tmp_path:
 def test_the_order_in_which_files_are_listed_does_not_matter(tmp_path: Path) -> None:
     crawl(tmp_path, many_archives)
     recipe = bind(load_recipe(tmp_path / "recipe.yaml"))
-    deal = Dealer(bind_source(recipe.config, recipe.config.source("crawl")), store_record(recipe.config))
+    deal = TaskSizer(bind_source(recipe.config, recipe.config.source("crawl")), store_record(recipe.config))
     listed = planned(tmp_path).listing.files
     store = create_or_open(MemoryStore("empty"), store_record(recipe.config))
     found = plan_intake(store, Listing("crawl", ListedFiles.of(listed)), ["**"], deal)

@@ -17,11 +17,11 @@ from winnow.pipelines.score.deciding.records import DecisionRecord, find_decisio
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.manifests.rows import ManifestRows
 from winnow.pipelines.store.manifests.tables import rows_of_commit
 from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.pipelines.store.state import StoreState
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.pipelines.store.tables import put_table, read_table
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.deciding import decide
@@ -91,7 +91,7 @@ def traced(
         commits.append(LayersCommit(name, "web", put.path, "", (LayerPart(bound.entry.trace, "k", made),), ""))
     rows, rows_of = len(scores), ManifestRows.of(rows_of_commit(commit)[bound.entry.trace] for commit in commits)
     task = TaskCommit("t", "k", "web", (), tuple(shards), None, None, rows, rows, {}, {}, 0, "")
-    state = StoreState.of(Held(objects, None), TaskCommits.of([task]), {bound.entry.trace: rows_of})
+    state = StoreState.of(StoreIndex(objects, None), TaskCommits.of([task]), {bound.entry.trace: rows_of})
     return Traced(Store(objects, RECORD), state, bound)
 
 

@@ -12,15 +12,15 @@ import pytest
 from tests.pipelines.store.conftest import point_to
 from tests.pipelines.store.faulty import in_front_of
 from tests.pipelines.store.servers import BUCKET, Server, free_port
-from winnow.pipelines.store.buckets import gcs_session, trying
-from winnow.pipelines.store.buckets.trying import PassingError, wrong_clock
+from winnow.pipelines.store.buckets import gcs_session, retries
+from winnow.pipelines.store.buckets.retries import TransientError, wrong_clock_error
 from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import StoreError
 
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trying, "FIRST_WAIT_SECONDS", 0.001)
+    monkeypatch.setattr(retries, "FIRST_WAIT_SECONDS", 0.001)
 
 
 def said_of(address: str) -> str:
@@ -130,20 +130,22 @@ CLOCK = "this machine's clock differs from the service's by too much"
 def test_credentials_that_google_rejects_are_not_a_wrong_clock() -> None:
     exceptions = pytest.importorskip("google.auth.exceptions")
     place, endpoint = f"gs://{BUCKET}/x", "https://storage"
-    clock = gcs_session.said(
+    clock = gcs_session.translated_error(
         exceptions.RefreshError("Token must be a short-lived token and in a reasonable timeframe"), place, endpoint
     )
     assert str(clock) == f"{place}: {CLOCK}; set the clock (timedatectl set-ntp true)"
-    assert f"{CLOCK} (an hour ahead); set" in str(wrong_clock(place, "an hour ahead"))
+    assert f"{CLOCK} (an hour ahead); set" in str(wrong_clock_error(place, "an hour ahead"))
     for error in (
         exceptions.RefreshError("invalid_grant: Bad Request"),
         exceptions.DefaultCredentialsError("reasonable timeframe"),
     ):
-        assert str(gcs_session.said(error, place, endpoint)).startswith(f"{place}: the credentials were rejected (")
-    unreachable = gcs_session.said(exceptions.TransportError("no route"), place, endpoint)
-    assert isinstance(unreachable, PassingError)
+        assert str(gcs_session.translated_error(error, place, endpoint)).startswith(
+            f"{place}: the credentials were rejected ("
+        )
+    unreachable = gcs_session.translated_error(exceptions.TransportError("no route"), place, endpoint)
+    assert isinstance(unreachable, TransientError)
     assert "the credential service cannot be reached" in str(unreachable)
-    assert gcs_session.said(KeyError("x"), place, endpoint) is None
+    assert gcs_session.translated_error(KeyError("x"), place, endpoint) is None
 
 
 def test_a_listing_that_is_not_found_is_of_no_bucket(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from tests.pipelines.store import faulty
 from tests.pipelines.store.conftest import S3_SERVERS, point_to
 from tests.pipelines.store.faulty import Request, in_front_of
 from tests.pipelines.store.servers import BUCKET, Server, s3_client
-from winnow.pipelines.store.buckets import gcs, s3, trying
+from winnow.pipelines.store.buckets import gcs, retries, s3
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import StoreError
@@ -28,7 +28,7 @@ LARGE = 12 << 20  # three parts of the least size that S3 takes
 
 @pytest.fixture(autouse=True)
 def _short_waits_and_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trying, "FIRST_WAIT_SECONDS", 0.001)
+    monkeypatch.setattr(retries, "FIRST_WAIT_SECONDS", 0.001)
     for service in (s3, gcs):
         monkeypatch.setattr(service, "WHOLE_BYTES", 5 << 20)
         monkeypatch.setattr(service, "PART_BYTES", 5 << 20)
@@ -219,9 +219,9 @@ def test_a_service_that_throttles_is_asked_again(server: Server, monkeypatch: py
 def test_a_service_that_throttles_for_ever_is_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     with in_front_of(server.port, lambda _: faulty.SLOW_DOWN) as proxy:
         point_to(monkeypatch, server.behind(proxy.endpoint))
-        with pytest.raises(StoreError, match=f"no success in {trying.ATTEMPTS} attempts.*503|SlowDown"):
+        with pytest.raises(StoreError, match=f"no success in {retries.ATTEMPTS} attempts.*503|SlowDown"):
             store_on(server, "throttled").put("y", b"content")
-    assert len(proxy.requests) == trying.ATTEMPTS
+    assert len(proxy.requests) == retries.ATTEMPTS
 
 
 def test_a_download_that_is_cut_is_asked_again(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

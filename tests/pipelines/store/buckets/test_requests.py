@@ -10,14 +10,14 @@ from tests.pipelines.store.faulty import Proxy, in_front_of
 from tests.pipelines.store.servers import BUCKET, Server
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.buckets import bucket_store as buckets
-from winnow.pipelines.store.buckets import s3, trying
+from winnow.pipelines.store.buckets import retries, s3
 from winnow.pipelines.store.commits import load_layer_commits
+from winnow.pipelines.store.concurrency import delete_objects, map_objects
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.integrity.sealed import put_record
 from winnow.pipelines.store.leases.lease import Lease, this_process
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_location
-from winnow.pipelines.store.together import delete_all, each
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import LayerPart, LayersCommit, ObjectRecord, to_json
 
@@ -80,10 +80,10 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_of_many_objects_go(objects: ObjectStore) -> None:
     for number in range(40):
         objects.put(f"d/{number}", b"x")
-    assert delete_all(objects, [f"d/{number}" for number in range(39)]) == 39
+    assert delete_objects(objects, [f"d/{number}" for number in range(39)]) == 39
     assert [info.path for info in objects.list()] == ["d/39"]
-    assert delete_all(objects, ["d/39", "d/none"]) == 2
-    assert delete_all(objects, []) == 0
+    assert delete_objects(objects, ["d/39", "d/none"]) == 2
+    assert delete_objects(objects, []) == 0
     assert list(objects.list()) == []
 
 
@@ -97,11 +97,11 @@ def test_a_thousand_objects_go_in_one_request(moto: Server, monkeypatch: pytest.
     address = f"s3://{BUCKET}/thousand"
     names = [f"d/{number:04d}" for number in range(1003)]
     objects = open_location(address)
-    for _ in each(objects, lambda name: objects.put(name, b"x"), names[-5:]):
+    for _ in map_objects(objects, lambda name: objects.put(name, b"x"), names[-5:]):
         pass
     with in_front_of(moto.port, lambda _: None) as proxy:
         point_to(monkeypatch, moto.behind(proxy.endpoint))
-        assert delete_all(open_location(address), iter(names)) == 1003
+        assert delete_objects(open_location(address), iter(names)) == 1003
         assert deletions(proxy) == ["POST", "POST"]
         assert list(open_location(address).list()) == []
 
@@ -122,8 +122,8 @@ def test_a_service_that_does_not_know_batches_gets_one_request_for_each(
     with in_front_of(moto.port, lambda request: unknown if request.method == "POST" else None) as proxy:
         point_to(monkeypatch, moto.behind(proxy.endpoint))
         objects = open_location(address)
-        assert delete_all(objects, [f"d/{number}" for number in range(3)]) == 3
-        assert delete_all(objects, ["d/3", "d/4"]) == 2
+        assert delete_objects(objects, [f"d/{number}" for number in range(3)]) == 3
+        assert delete_objects(objects, ["d/3", "d/4"]) == 2
         assert deletions(proxy) == ["POST"] + ["DELETE"] * 5
         assert list(objects.list()) == []
 
@@ -136,20 +136,20 @@ def test_an_object_of_a_batch_that_stays_is_an_error(
     moto: Server, monkeypatch: pytest.MonkeyPatch, code: str, said: str
 ) -> None:
     """The answer to the batch itself is 200 OK."""
-    monkeypatch.setattr(trying, "FIRST_WAIT_SECONDS", 0.001)
+    monkeypatch.setattr(retries, "FIRST_WAIT_SECONDS", 0.001)
     kept = answered(
         f"<DeleteResult><Error><Key>d/1</Key><Code>{code}</Code><Message>no</Message></Error></DeleteResult>"
     )
     with in_front_of(moto.port, lambda request: kept if request.method == "POST" else None) as proxy:
         point_to(monkeypatch, moto.behind(proxy.endpoint))
         with pytest.raises(StoreError, match=said):
-            delete_all(open_location(f"s3://{BUCKET}/kept"), ["d/0", "d/1"])
-        assert len(deletions(proxy)) == (1 if code == "AccessDenied" else trying.ATTEMPTS)
+            delete_objects(open_location(f"s3://{BUCKET}/kept"), ["d/0", "d/1"])
+        assert len(deletions(proxy)) == (1 if code == "AccessDenied" else retries.ATTEMPTS)
 
 
 def test_one_of_many_objects_that_may_not_go_is_an_error(server: Server) -> None:
     with pytest.raises(StoreError, match="not an object name"):
-        delete_all(open_location(f"{server.scheme}://{BUCKET}/many"), ["a", "../b", "c"])
+        delete_objects(open_location(f"{server.scheme}://{BUCKET}/many"), ["a", "../b", "c"])
 
 
 def test_several_objects_are_waited_for_at_once_and_come_in_their_order(server: Server) -> None:
@@ -159,12 +159,12 @@ def test_several_objects_are_waited_for_at_once_and_come_in_their_order(server: 
         waiting.wait(60)
         return number
 
-    assert list(each(open_location(f"{server.scheme}://{BUCKET}/each"), work, range(12), 4)) == [*range(12)]
+    assert list(map_objects(open_location(f"{server.scheme}://{BUCKET}/each"), work, range(12), 4)) == [*range(12)]
 
 
 def test_on_a_disk_nothing_is_read_before_it_is_asked_for(tmp_path: Path) -> None:
     asked: list[int] = []
-    found = each(LocalStore(tmp_path), asked.append, range(12))
+    found = map_objects(LocalStore(tmp_path), asked.append, range(12))
     next(found)
     assert asked == [0]
 
@@ -178,13 +178,13 @@ def test_an_error_of_one_object_ends_them_all(server: Server) -> None:
             raise StoreError("the third")
 
     with pytest.raises(StoreError, match="the third"):
-        list(each(open_location(f"{server.scheme}://{BUCKET}/each"), work, range(1000)))
+        list(map_objects(open_location(f"{server.scheme}://{BUCKET}/each"), work, range(1000)))
     assert len(asked) < 100
 
 
 def test_who_has_seen_enough_has_little_more_read(server: Server) -> None:
     asked: list[int] = []
-    found = each(open_location(f"{server.scheme}://{BUCKET}/each"), asked.append, iter(range(1000)), 4)
+    found = map_objects(open_location(f"{server.scheme}://{BUCKET}/each"), asked.append, iter(range(1000)), 4)
     next(found)
     found.close()  # type: ignore[attr-defined]  # on a bucket it is a generator
     assert len(asked) < 20

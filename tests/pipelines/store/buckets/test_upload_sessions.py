@@ -22,7 +22,7 @@ from tests.pipelines.store import faulty
 from tests.pipelines.store.conftest import point_to
 from tests.pipelines.store.faulty import Answer, Proxy, Request, in_front_of
 from tests.pipelines.store.servers import BUCKET, Server
-from winnow.pipelines.store.buckets import gcs, trying
+from winnow.pipelines.store.buckets import gcs, retries
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import StoreError
@@ -45,7 +45,7 @@ NOTHING_ARRIVED = empty("308 Resume Incomplete")
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trying, "FIRST_WAIT_SECONDS", 0.001)
+    monkeypatch.setattr(retries, "FIRST_WAIT_SECONDS", 0.001)
     monkeypatch.setattr(gcs, "WHOLE_BYTES", PART)
     monkeypatch.setattr(gcs, "PART_BYTES", PART)
 
@@ -183,9 +183,11 @@ def test_a_server_that_ends_an_upload_when_it_is_asked_how_far_it_is(
     ("fault", "line", "parts"),
     [
         pytest.param(GONE, f"dropped the upload of sessions/x {gcs.UPLOADS} times; run again", gcs.UPLOADS, id="gone"),
-        pytest.param(faulty.SLOW_DOWN, f"no success in {trying.ATTEMPTS} attempts", trying.ATTEMPTS, id="throttled"),
-        pytest.param("cut-sending", f"no success in {trying.ATTEMPTS} attempts", trying.ATTEMPTS, id="cut"),
-        pytest.param(NOTHING_ARRIVED, f"no success in {trying.ATTEMPTS} attempts", trying.ATTEMPTS, id="stands-still"),
+        pytest.param(faulty.SLOW_DOWN, f"no success in {retries.ATTEMPTS} attempts", retries.ATTEMPTS, id="throttled"),
+        pytest.param("cut-sending", f"no success in {retries.ATTEMPTS} attempts", retries.ATTEMPTS, id="cut"),
+        pytest.param(
+            NOTHING_ARRIVED, f"no success in {retries.ATTEMPTS} attempts", retries.ATTEMPTS, id="stands-still"
+        ),
     ],
 )
 def test_an_upload_that_breaks_for_good_is_given_up_and_nothing_is_seen_of_it(
@@ -240,7 +242,7 @@ def test_racing_commits_through_a_bad_network_have_one_winner(
     fake_gcs: Server, objects: ObjectStore, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     """Every third request meets the fault, whatever it asks for."""
-    monkeypatch.setattr(trying, "ATTEMPTS", 100)
+    monkeypatch.setattr(retries, "ATTEMPTS", 100)
     what = faulty.SLOW_DOWN if fault == "throttled" else fault
     with in_front_of(fake_gcs.port, lambda request: what if request.number % 3 == 0 else None) as proxy:
         point_to(monkeypatch, fake_gcs.behind(proxy.endpoint))

@@ -10,7 +10,7 @@ import pytest
 from winnow.pipelines.processes.identity import Process
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.leases import command_lease
-from winnow.pipelines.store.leases.command_lease import Wait, one_command, parse_wait, sharing, writing
+from winnow.pipelines.store.leases.command_lease import Wait, one_command, parse_wait, slice_lease, writing_lease
 from winnow.pipelines.store.leases.lease import HeldError, Lease, Share
 from winnow.pipelines.store.local import UNFINISHED, LocalStore
 from winnow.schemas.errors import WinnowError
@@ -27,20 +27,20 @@ def is_held(objects: ObjectStore) -> bool:
 def test_a_command_holds_the_lease_between_its_stages_and_no_longer(objects: ObjectStore) -> None:
     with one_command():
         assert not is_held(objects), "no stage needs it yet"
-        with writing(objects):
+        with writing_lease(objects):
             pass
         assert is_held(objects)
-        with one_command(), writing(objects):  # a stage that is called by another
+        with one_command(), writing_lease(objects):  # a stage that is called by another
             pass
         assert is_held(objects)
     assert not is_held(objects)
-    with writing(objects):  # a stage that is called alone
+    with writing_lease(objects):  # a stage that is called alone
         assert is_held(objects)
     assert not is_held(objects)
 
 
 def test_a_failed_stage_frees_the_store(objects: ObjectStore) -> None:
-    with pytest.raises(ZeroDivisionError), one_command(), writing(objects):
+    with pytest.raises(ZeroDivisionError), one_command(), writing_lease(objects):
         raise ZeroDivisionError
     assert not is_held(objects)
 
@@ -52,9 +52,9 @@ def test_a_command_waits_until_the_store_is_free_and_says_for_whom(
     monkeypatch.setattr(command_lease, "FIRST_PAUSE_SECONDS", 0.01)
     said: list[str] = []
     for held, wanted in (
-        (Lease(objects), writing(objects)),
-        (Lease(objects), sharing(lambda: Share(objects, "annotate.1-of-2"))),
-        (Share(objects, "annotate.1-of-2"), writing(objects)),
+        (Lease(objects), writing_lease(objects)),
+        (Lease(objects), slice_lease(lambda: Share(objects, "annotate.1-of-2"))),
+        (Share(objects, "annotate.1-of-2"), writing_lease(objects)),
     ):
         told = threading.Event()
         said.clear()
@@ -77,10 +77,10 @@ def test_a_command_waits_until_the_store_is_free_and_says_for_whom(
 def test_a_command_waits_no_longer_than_it_was_told(objects: ObjectStore) -> None:
     said: list[str] = []
     refused = pytest.raises(HeldError, match=r"wait until it ends \(--wait does\)")
-    with Lease(objects), refused, one_command(Wait(said.append, 0.05)), writing(objects):
+    with Lease(objects), refused, one_command(Wait(said.append, 0.05)), writing_lease(objects):
         pass
     assert len(said) == 1
-    with Lease(objects), pytest.raises(HeldError), one_command(), writing(objects):
+    with Lease(objects), pytest.raises(HeldError), one_command(), writing_lease(objects):
         pass
 
 
@@ -102,7 +102,7 @@ def test_the_next_holder_removes_what_killed_writers_of_this_machine_left(tmp_pa
     killed = (
         "import os, sys; from pathlib import Path; from winnow.pipelines.store.local import LocalStore\n"
         "class Killed(LocalStore):\n"
-        "    def _settle(self, stream): os.kill(os.getpid(), 9)\n"
+        "    def _sync(self, stream): os.kill(os.getpid(), 9)\n"
         "Killed(Path(sys.argv[1])).put('x', b'half')"
     )
     assert subprocess.run([sys.executable, "-c", killed, str(tmp_path)], check=False).returncode == -9
@@ -111,7 +111,7 @@ def test_the_next_holder_removes_what_killed_writers_of_this_machine_left(tmp_pa
     mine, elsewhere = f"{Process.this().prefix}7", f"00000000{Process.this().prefix[8:]}7"
     for name in (mine, elsewhere):
         (tmp_path / UNFINISHED / name).write_bytes(b"half")
-    with writing(store):
+    with writing_lease(store):
         assert {path.name for path in (tmp_path / UNFINISHED).iterdir()} == {mine, elsewhere}
         store.clear_unfinished()
         assert {path.name for path in (tmp_path / UNFINISHED).iterdir()} == {mine}

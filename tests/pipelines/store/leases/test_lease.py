@@ -24,7 +24,7 @@ def test_a_released_lease_is_free(objects: ObjectStore) -> None:
         pass
     with Lease(objects) as second:
         assert second.number == first.number + 1
-        second.tenure.require(objects, "here")
+        second.hold.require(objects, "here")
 
 
 def test_the_lease_of_a_dead_process_is_taken_over_at_once(tmp_path: Path) -> None:
@@ -55,16 +55,16 @@ def test_a_writer_that_lost_its_lease_is_told(objects: ObjectStore) -> None:
     stranger = replace(this_process(), started="1")
     lost = Lease(objects, stranger)
     lost.__enter__()
-    lost.tenure.require(objects, "here")
+    lost.hold.require(objects, "here")
     with Lease(objects) as taken, pytest.raises(StageError, match=r"^here: process \d+ on .* took over"):
-        lost.tenure.require(objects, "here")
-    taken.tenure.require(objects, "here")
+        lost.hold.require(objects, "here")
+    taken.hold.require(objects, "here")
     for info in list(objects.list()):  # as an export does that has ended
         objects.delete(info.path)
     with pytest.raises(StageError, match="another process took over"):
-        lost.tenure.require(objects, "here")
+        lost.hold.require(objects, "here")
     with Lease(objects) as anew, pytest.raises(StageError):
-        lost.tenure.require(objects, "here")
+        lost.hold.require(objects, "here")
     assert anew.number == lost.number
     lost._stop.set()
 

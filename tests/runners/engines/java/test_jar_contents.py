@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.runners.engines.java.jars import write_jar
-from winnow.runners.engines.java.jar_contents import Contents, require_compatible_jar
+from winnow.runners.engines.java.jars import Contents, require_compatible_jar
 from winnow.runners.engines.java.server_kinds import SPARK, JobServerError, beam_installed
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.runners.engines.test_spark_words import resources
 from winnow.runners.engines.java.job_servers import JOB_SERVERS, JobServer, Service
-from winnow.runners.engines.java.watch import java_watched
+from winnow.runners.engines.java.watch import OutputListener, java_watched
 from winnow.schemas.errors import StageError
 
 
@@ -124,7 +124,7 @@ def test_silence_is_no_reason_to_end_a_job() -> None:
 
 
 @dataclass
-class Hearing:
+class Hearing(OutputListener):
     """Ends a job at a word."""
 
     lines: list[str] = field(default_factory=list)

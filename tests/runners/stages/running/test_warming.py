@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from winnow.runners.commands.interruption import Terminated
-from winnow.runners.commands.main import main
+from winnow.runners.commands.main import Terminated, main
 from winnow.runners.stages.running.warming import WARMING_VARIABLE, warm_kernels
 from winnow.runners.stages.running.warming_steps import PARTS, KernelFiles, due_steps, steps_of
 from winnow.schemas import kernels

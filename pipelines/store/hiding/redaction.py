@@ -1,8 +1,8 @@
-"""The neutral form of a forgotten row, which keeps its position but none of its content.
+"""The redacted form of a forgotten row, which keeps its position but none of its content.
 
 A sample keeps its id and its source range, so that layers stay aligned, ids stay the same and ranges still
 tile their file; its modality marks it as forgotten. In every other layer its status says so and all else is null.
-There is no other neutral form, however a row came to be forgotten, so equal tombstones make equal stores.
+There is no other redacted form, however a row came to be forgotten, so equal tombstones make equal stores.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.hiding.blocks import hidden_in
 from winnow.schemas.tombstones import FORGOTTEN
 
 KEPT = frozenset({"id", "source_class", "licence"})
@@ -22,22 +21,19 @@ STATED = {layout.SAMPLES: {"modality": FORGOTTEN, "metadata": "{}"}}
 MEASURED = {"status": FORGOTTEN}
 
 
-def neutral_stream(layer: str, batches: Iterable[pa.RecordBatch], rows: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
-    """The batches of an object from its first row on, with the given rows made neutral.
-
-    Args:
-        layer: The object's layer.
-        batches: All its rows in order; possibly only some columns.
-        rows: Sorted row numbers.
-    """
+def redacted_batches(
+    layer: str, batches: Iterable[pa.RecordBatch], rows: NDArray[np.int64]
+) -> Iterator[pa.RecordBatch]:
+    """The batches of an object from its first row on, possibly only some columns, with the given sorted rows made
+    redacted."""
     at = 0
     for batch in batches:
-        yield neutral(layer, batch, hidden_in(rows, at, batch.num_rows))
+        yield redacted(layer, batch, hidden_in(rows, at, batch.num_rows))
         at += batch.num_rows
 
 
-def neutral(layer: str, batch: pa.RecordBatch, which: NDArray[np.bool_]) -> pa.RecordBatch:
-    """The batch with these rows made neutral."""
+def redacted(layer: str, batch: pa.RecordBatch, which: NDArray[np.bool_]) -> pa.RecordBatch:
+    """The batch with these rows made redacted."""
     if not which.any():
         return batch
     samples = layer == layout.SAMPLES
@@ -86,7 +82,15 @@ def _empty(kind: pa.DataType) -> object:
     return 0
 
 
-def is_neutral(batch: pa.RecordBatch) -> NDArray[np.bool_]:
-    """Which rows of a batch of samples are neutral; needs their modality."""
+def is_redacted(batch: pa.RecordBatch) -> NDArray[np.bool_]:
+    """Which rows of a batch of samples are redacted; needs their modality."""
     marked: NDArray[np.bool_] = pc.equal(batch["modality"], FORGOTTEN).to_numpy(zero_copy_only=False)
     return marked
+
+
+def hidden_in(hidden: NDArray[np.int64], first: int, count: int) -> NDArray[np.bool_]:
+    """Return which of `count` rows, from row `first` on, are among the sorted row numbers `hidden`."""
+    start, end = np.searchsorted(hidden, (first, first + count))
+    found = np.zeros(count, np.bool_)
+    found[hidden[start:end] - first] = True
+    return found

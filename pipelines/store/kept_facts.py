@@ -1,6 +1,6 @@
-"""Records of facts that were found in all rows together: kept in the store, so that the rows need not be read again.
+"""Stored facts about all rows of a generation together, so that the rows need not be read again.
 
-A record is found by a hash of what it was found in, so it is never out of date; it is at most not there.
+A record is found by a hash of what it was computed from, so it is never out of date, only absent.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from winnow.schemas.records import FactInputs, Generation
 T = TypeVar("T")
 
 
-def basis_of(store: Store, generation: Generation, layers: Iterable[str]) -> FactInputs:
+def fact_inputs(store: Store, generation: Generation, layers: Iterable[str]) -> FactInputs:
     """The rows of a generation in these layers."""
     listed = sorted(set(layers))
     held = store.generation_record(generation.number).layers
@@ -29,14 +29,14 @@ def basis_of(store: Store, generation: Generation, layers: Iterable[str]) -> Fac
     return FactInputs(reads, sources, tuple(sorted(load_hiding(store.objects).tombstones)))
 
 
-def find_kept(objects: ObjectStore, kind: type[T], path: str) -> T | None:
-    """A record, if it is there and whole."""
-    with suppress(StoreError):  # damaged, which the audit reports: it is made again, in its place
+def find_facts(objects: ObjectStore, kind: type[T], path: str) -> T | None:
+    """A record, if it exists and is intact."""
+    with suppress(StoreError):  # damaged, which the audit reports: it is replaced
         return find_record(objects, kind, path)
     return None
 
 
-def keep(objects: ObjectStore, path: str, record: Any) -> None:  # Any: dataclass instances have no common type
-    """Store a record, whose content follows from its path."""
+def put_facts(objects: ObjectStore, path: str, record: Any) -> None:  # Any: dataclass instances have no common type
+    """Store a record whose content follows from its path."""
     with suppress(OSError, StoreError):  # the store may be one that this user can only read
         put_record(objects, path, record)

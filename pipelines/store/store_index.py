@@ -1,9 +1,9 @@
-"""What a store holds, by key: the latest generation, and what was committed since.
+"""The index of a store: the latest generation, by key, and newer commits.
 
-A command begins with the generation, so it need not read what was published before, and keeps what it learns until it
-ends: commits that its own tasks put are handed over, not read again. Of other commits, only those of shards that the
-generation lacks are read. A layer whose object is gone, or that was made of other samples than the current ones, is not
-held; its commit is withdrawn when a task is about to make it again.
+A command begins with the generation, so it need not read what was published before, and keeps the index until it ends:
+commits of its own tasks are handed over, not read again. Other commits are read only for shards that the generation
+lacks. A layer whose object is gone, or that was made of other samples than the current ones, does not count; its commit
+is withdrawn when a task is about to make it again.
 """
 
 from collections.abc import Collection, Container, Iterable, Mapping, Set
@@ -11,17 +11,13 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.commits import (
-    committed_names,
-    load_layer_commits,
-    load_layer_sets,
-    load_task_commits,
-)
+from winnow.pipelines.store.commits import committed_names, load_layer_commits, load_layer_sets, load_task_commits
+from winnow.pipelines.store.concurrency import delete_objects
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.integrity.sealed import put_record_if_absent
-from winnow.pipelines.store.leases.command_lease import kept_by_command
+from winnow.pipelines.store.leases.command_lease import cached_by_command
 from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
 from winnow.pipelines.store.manifests.tables import (
     read_manifest,
@@ -31,7 +27,6 @@ from winnow.pipelines.store.manifests.tables import (
     sample_rows,
 )
 from winnow.pipelines.store.manifests.tasks import TaskCommits
-from winnow.pipelines.store.together import delete_all
 from winnow.schemas.records import GenerationRecord, LayersCommit, LayerSet, TaskCommit
 
 _NOTHING = ManifestRows.of(())
@@ -67,7 +62,7 @@ class _Newer:
 
 
 @dataclass
-class Held:
+class StoreIndex:
     """The latest generation of a store, by key, and newer commits. Everything is read when it is first asked for."""
 
     objects: ObjectStore
@@ -84,11 +79,11 @@ class Held:
 
     @classmethod
     def of(cls, store: Store) -> Self:
-        """What a store holds; nothing if there is no generation yet.
+        """The index of a store; empty if there is no generation yet.
 
         A command that holds the lease gets the same one each time: nobody else publishes meanwhile.
         """
-        return kept_by_command(store.objects, cls, lambda: cls(store.objects, store.latest_record()))
+        return cached_by_command(store.objects, cls, lambda: cls(store.objects, store.latest_record()))
 
     def keys(self, layer: str) -> Collection[str]:
         """The keys of a layer."""
@@ -155,11 +150,7 @@ class Held:
     def find_layer(self, layer: str, key: str, samples: Mapping[str, str], under: str | None = None) -> ManifestRows:
         """The objects of a layer under a key.
 
-        Args:
-            layer: The layer's name.
-            key: Its key.
-            samples: The samples object of each shard that is wanted.
-            under: The key that names its objects, if that is another.
+        `samples`: the samples object of each wanted shard; `under`: the key that names its objects, if that is another.
         """
         if not samples:
             return _NOTHING
@@ -192,15 +183,10 @@ class Held:
         return known()
 
     def begin(self, missing: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-        """Prepares the commits of tasks that are about to write layers.
+        """Prepares the commits of tasks that are about to write layers; returns the path of each shard's commit.
 
-        What is already committed of the same layers does not hold, or they would not be missing: it is withdrawn.
-
-        Args:
-            missing: The layers that are to be written for each shard, with their keys.
-
-        Returns:
-            The path of each shard's commit.
+        `missing`: the layers to be written for each shard, with their keys. Existing commits of these layers are
+        withdrawn: they do not hold, or nothing would be missing.
         """
         paths: dict[str, str] = {}
         by_set: dict[str, set[str]] = {}
@@ -213,14 +199,14 @@ class Held:
                 put_record_if_absent(self.objects, layout.layer_set(name), LayerSet(dict(layers)))
                 self._layer_sets()[name] = LayerSet(dict(layers))
             by_set[name].add(shard)
-            for one in layers.items():
-                by_layer.setdefault(one, set()).add(shard)
+            for item in layers.items():
+                by_layer.setdefault(item, set()).add(shard)
         for one, shards in by_layer.items():
             if one in self._newer:
                 self._newer[one].withdraw(shards)
         for name, shards in by_set.items():
             withdrawn = committed_names(self.objects, layout.layer_commits(name)) & shards
-            delete_all(self.objects, sorted(paths[shard] for shard in withdrawn))
+            delete_objects(self.objects, sorted(paths[shard] for shard in withdrawn))
             self._read.pop(name, None)
         self._forget_objects({layer for layers in missing.values() for layer in layers})
         return paths
@@ -232,12 +218,9 @@ class Held:
             self._forget_objects({part.layer for shard in commit.shards for part in shard.layers})
 
     def publish(self, record: GenerationRecord, layers: Mapping[str, ManifestRows], tasks: TaskCommits | None) -> None:
-        """Goes on with the generation that was just published.
+        """Continues with the generation that was just published.
 
-        Args:
-            record: Its record.
-            layers: The objects of the layers whose manifests are new.
-            tasks: Its tasks; None if they are those of the generation before.
+        `layers`: the objects of the layers whose manifests are new; `tasks`: None if unchanged.
         """
         before = {} if self.record is None else self.record.layers
         for layer in list(self._layers):
@@ -252,7 +235,7 @@ class Held:
 
     def reread(self, store: Store) -> None:
         """Begins again with the latest generation, which somebody else has published."""
-        fresh = Held(self.objects, store.latest_record())
+        fresh = StoreIndex(self.objects, store.latest_record())
         self.__dict__.update(fresh.__dict__)
 
     def _add(self, commit: TaskCommit | LayersCommit) -> None:

@@ -1,9 +1,9 @@
-"""Finds rows that kill their worker by marks, records them in the store, and excludes them after three times (law 9).
+"""Marks the row that a worker processes, records rows whose worker died, and excludes them after three deaths (law 9).
 
 While a worker processes a record, it says so in a small memory-mapped file of the driver's. A worker that dies leaves
-the mark, so the driver reads it and puts a strike. A task with a strike is read one row at a time, so
-that the next mark names the exact row. Only a worker's death under a living driver counts: one that was stopped
-together with its driver, or by an error, says nothing about its row.
+the mark, which the driver records as a strike. A task with a strike is read one row at a time, so that the next mark
+names the exact row. Only a worker's death under a living driver counts: one that was stopped with its driver, or by an
+error, says nothing about its row.
 """
 
 import mmap
@@ -63,7 +63,7 @@ class Marker:
         self.doing("")
 
     def doing(self, what: str) -> None:
-        """Marks what is being done with the record."""
+        """Marks what is done with the record."""
         if self._memory is not None:
             raw = b"\0".join(part.encode() for part in (*self._place, what))
             if len(raw) < _MARK_BYTES:
@@ -89,7 +89,7 @@ def read_marks(folder: Path) -> list[Mark]:
     return found
 
 
-def put_strikes(objects: ObjectStore, marks: Iterable[Mark]) -> list[Mark]:
+def record_deaths(objects: ObjectStore, marks: Iterable[Mark]) -> list[Mark]:
     """Records each mark; returns those of records that are now excluded."""
     condemned = []
     for mark in marks:
@@ -104,12 +104,12 @@ def put_strikes(objects: ObjectStore, marks: Iterable[Mark]) -> list[Mark]:
     return condemned
 
 
-def is_struck(objects: ObjectStore, source: str, task: str) -> bool:
+def has_killed_worker(objects: ObjectStore, source: str, task: str) -> bool:
     """Whether a worker has died on this task before; it is then read one row at a time."""
     return any(True for _ in objects.list(f"{layout.STRIKES}{source}/{task}/"))
 
 
-def poisoned(objects: ObjectStore, source: str) -> frozenset[Position]:
+def excluded_positions(objects: ObjectStore, source: str) -> frozenset[Position]:
     """The excluded records of a source."""
     listed = objects.list(f"{layout.POISON}{source}/")
     return frozenset(read_record(objects, Position, info.path) for info in listed)

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.pipelines.annotate.meeting import CHOSEN, OFFERS, chosen, offered
+from winnow.pipelines.annotate.cross_rows import CHOSEN, OFFERS, chosen, offered
 from winnow.pipelines.running.row_arrays import global_rows
 from winnow.pipelines.running.shard_list import ListedShard, ShardList, put_shard_list
 from winnow.pipelines.store.memory import MemoryStore

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from winnow.pipelines.running.worker import beat_seconds
+from winnow.pipelines.running.worker import heartbeat_seconds
 from winnow.pipelines.store.facade import ObjectStore
 
 
@@ -23,14 +23,14 @@ class _Steps:
 _at = _Steps("")
 
 
-def beat_step(objects: ObjectStore, scratch: str, step: str) -> None:
+def report_partition(objects: ObjectStore, scratch: str, step: str) -> None:
     """Reports a finished partition of a step, no more often than tasks do. Advisory: no decision depends on it."""
     global _at
     if _at.scratch != scratch:
         _at = _Steps(scratch)
     _at.done[step] += 1
     now = time.monotonic()
-    if now - _at.told >= beat_seconds(objects):
+    if now - _at.told >= heartbeat_seconds(objects):
         _at.told = now
         objects.put(f"{scratch}/beats/{os.getpid()}.json", orjson.dumps(_at.done))
 

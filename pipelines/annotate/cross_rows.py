@@ -1,9 +1,8 @@
-"""Brings rows of a store together for an operator that looks across them: those that ask for a key, and those that
-offer it, in whatever shard they are.
+"""Brings rows of a store together for an operator that compares them: rows that ask for a key, and rows that offer it.
 
-Shards send the digests of their keys (`Offers`). A partition of keys chooses for each asked key the offering rows with
-the smallest ids; only those are read again, for what they say (`Chosen`), which goes to the shards that asked
-(`Answers`). So what travels is a line of fixed size for each key that a row offers, and texts only where rows meet.
+Shards send the digests of their keys (`OFFERS`). For each asked key, a partition chooses the offering rows with the
+smallest ids. Only those rows are read again, and their content (`CHOSEN`) goes to the shards that asked. So the
+exchange carries one fixed-size line for each key that a row offers, and texts only where keys match.
 """
 
 from bisect import bisect_left
@@ -21,7 +20,7 @@ from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key, partitions_for
 from winnow.pipelines.running.job_steps import Batches, JobSteps
-from winnow.pipelines.running.linear_jobs import LinearJob, Sent, Stored
+from winnow.pipelines.running.linear_jobs import ExchangeStep, LinearJob, StoreStep
 from winnow.pipelines.running.row_arrays import (
     global_rows,
     ids_column,
@@ -66,7 +65,7 @@ _ID = Column(layout.SAMPLES, "id")
 
 
 @dataclass(frozen=True)
-class Meeting:
+class CrossRowJob:
     """The meeting of the rows of a store for one operator. Picklable."""
 
     bound: BoundOperator
@@ -78,10 +77,10 @@ class Meeting:
     def job(self) -> LinearJob:
         """The job that stores the answers for every shard that asked."""
         between = (
-            Sent("Chosen", self.partitions, self._choose),
-            Sent("Answers", self.shards.groups, self._say),
+            ExchangeStep("Chosen", self.partitions, self._choose),
+            ExchangeStep("Answers", self.shards.groups, self._send_answers),
         )
-        last = Stored("Shards", self.shards.groups, self._store)
+        last = StoreStep("Shards", self.shards.groups, self._store)
         return LinearJob(self.steps, "Offers", self.shards.groups, self._send, between, last)
 
     def kernel(self, shard: str) -> Kernel:
@@ -106,7 +105,7 @@ class Meeting:
         for at, batch in self.shards.read(shard, columns):
             yield at, pa.RecordBatch.from_arrays([batch[name] for name in names], names=names), batch[_ID.name]
 
-    def _asked(self, shard: int) -> pa.Array:
+    def _asked_keys(self, shard: int) -> pa.Array:
         """The distinct keys that the rows of a shard ask for, ascending."""
         config, ask = self.bound.config, self._lookup.wanted_keys
         return _distinct([ask(config, batch).drop_null() for _, batch, _ in self._read(shard)])
@@ -114,7 +113,7 @@ class Meeting:
     def _send(self, group: int) -> Iterator[AddressedBlock]:
         for shard in self.shards.in_group(group):
             lines = self._lines(shard)
-            addressed = ((one, partition_of_key(one["key"], self.partitions)) for one in lines)
+            addressed = ((line, partition_of_key(line["key"], self.partitions)) for line in lines)
             yield from addressed_blocks(f"shard-{shard}", addressed, self.partitions)
 
     def _lines(self, shard: int) -> Iterator[pa.RecordBatch]:
@@ -138,12 +137,12 @@ class Meeting:
         places = self.shards.group_of(shard_numbers(found["row"].to_numpy()))
         yield from addressed_blocks(f"chosen-{partition}", [(found, places)], self.shards.groups)
 
-    def _say(self, group: int, batches: Batches) -> Iterator[AddressedBlock]:
+    def _send_answers(self, group: int, batches: Batches) -> Iterator[AddressedBlock]:
         order = [(name, "ascending") for name in ("row", "key", "group")]
         wanted = pa.Table.from_batches(batches, schema=CHOSEN).sort_by(order).combine_chunks()
         numbers = shard_numbers(wanted["row"].to_numpy())
 
-        def said() -> Iterator[tuple[pa.RecordBatch, NDArray[np.int64]]]:
+        def answers() -> Iterator[tuple[pa.RecordBatch, NDArray[np.int64]]]:
             for shard in np.unique(numbers).tolist():
                 first, last = np.searchsorted(numbers, (shard, shard + 1))
                 rows = local_rows(wanted["row"][first:last].to_numpy())
@@ -151,43 +150,49 @@ class Meeting:
                     begin, end = np.searchsorted(rows, (at, at + batch.num_rows))
                     if begin < end:
                         lines = wanted.slice(first + begin, end - begin)
-                        yield self._said(lines, rows[begin:end] - at, batch, ids), lines["group"].to_numpy()
+                        yield self._answers(lines, rows[begin:end] - at, batch, ids), lines["group"].to_numpy()
 
-        yield from addressed_blocks(f"said-{group}", said(), self.shards.groups)
+        yield from addressed_blocks(f"said-{group}", answers(), self.shards.groups)
 
-    def _said(self, lines: pa.Table, rows: NDArray[np.int64], batch: pa.RecordBatch, ids: pa.Array) -> pa.RecordBatch:
+    def _answers(
+        self, lines: pa.Table, rows: NDArray[np.int64], batch: pa.RecordBatch, ids: pa.Array
+    ) -> pa.RecordBatch:
         """What rows of a batch answer; they repeat where they answer for several keys, or to several groups."""
         key, total = single_array(lines["key"]), single_array(lines["total"])
         some, which = np.unique(rows, return_inverse=True)
         says = self._lookup.answers_for(self.bound.config, batch.take(pa.array(some)), which, key)
-        return pa.RecordBatch.from_arrays([key, ids.take(pa.array(rows)), total, *says.columns], schema=self._answers)
+        return pa.RecordBatch.from_arrays(
+            [key, ids.take(pa.array(rows)), total, *says.columns], schema=self._answer_schema
+        )
 
     @property
-    def _answers(self) -> pa.Schema:
+    def _answer_schema(self) -> pa.Schema:
         return pa.schema([*ANSWERS, *self._lookup.answer_columns])
 
     def _store(self, group: int, batches: Batches) -> Iterator[int]:
-        answers = pa.Table.from_batches(batches, schema=self._answers)
+        answers = pa.Table.from_batches(batches, schema=self._answer_schema)
         answers = answers.sort_by([("key", "ascending"), ("id", "ascending")])
         for shard in self.shards.in_group(group):
-            asked = self._asked(shard)
-            found = [single_array(one) for one in answers.filter(pc.is_in(answers["key"], value_set=asked)).columns]
+            asked = self._asked_keys(shard)
+            found = [
+                single_array(column) for column in answers.filter(pc.is_in(answers["key"], value_set=asked)).columns
+            ]
             if len(found[0]):
-                batch = pa.RecordBatch.from_arrays(found, schema=self._answers)
+                batch = pa.RecordBatch.from_arrays(found, schema=self._answer_schema)
                 put_part(self.steps.objects, self.steps.scratch, "answers", shard, batch)
         yield group
 
 
-def put_meeting(
+def put_cross_row_job(
     bound: BoundOperator, objects: ObjectStore, scratch: str, shards: list[ListedShard], state: StoreState
-) -> Meeting:
+) -> CrossRowJob:
     """Prepare a meeting in a scratch folder of its own."""
     hidden = put_hidden_rows_of(objects, scratch, shards, state, load_hiding(objects))
     path = put_shard_list(objects, "shards", hidden, f"{scratch}/")
     size = read_bytes(bound, state)
     groups = groups_for(size, MOST_GROUPS)
     listed = ShardList(objects, path, scratch, ListedShard, groups)
-    return Meeting(bound, JobSteps(objects, scratch), listed, partitions_for(size * _OFFERED))
+    return CrossRowJob(bound, JobSteps(objects, scratch), listed, partitions_for(size * _OFFERED))
 
 
 def read_bytes(bound: BoundOperator, state: StoreState) -> int:

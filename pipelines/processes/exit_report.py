@@ -1,4 +1,4 @@
-"""Says what was being tried when a process ends in the middle of it, as one with a fault in a native library does."""
+"""Reports what was being tried when a process ends in the middle of it, as after a fault in a native library."""
 
 import os
 import subprocess
@@ -10,12 +10,12 @@ _REPEATS_THE_LAST_LINE = 'while read -r line; do last=$line; done; [ -z "$last" 
 
 
 class ExitedError(Exception):
-    """Code that was tried called `os._exit`."""
+    """The code that was tried called `os._exit`."""
 
 
 @contextmanager
-def last_words() -> Iterator[Callable[[str], None]]:
-    """Call what it gives with a line before each try: the last one is printed if this process ends within.
+def report_on_exit() -> Iterator[Callable[[str], None]]:
+    """Yields a function to call with a line before each try: if the process ends, its last line is printed.
 
     `os._exit` raises ExitedError within, so that it is an error like any other.
     """

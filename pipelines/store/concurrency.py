@@ -16,7 +16,7 @@ Item = TypeVar("Item")
 T = TypeVar("T")
 
 
-def in_order(work: Callable[[Item], T], items: Iterable[Item], threads: int) -> Iterator[T]:
+def map_in_order(work: Callable[[Item], T], items: Iterable[Item], threads: int) -> Iterator[T]:
     """The results of the work in the order of the items; bounded prefetching."""
     with ThreadPoolExecutor(threads) as pool:
         ahead: deque[Future[T]] = deque()
@@ -32,17 +32,19 @@ def in_order(work: Callable[[Item], T], items: Iterable[Item], threads: int) -> 
                 future.cancel()
 
 
-def each(objects: ObjectStore, work: Callable[[Item], T], items: Iterable[Item], at_once: int = AT_ONCE) -> Iterator[T]:
+def map_objects(
+    objects: ObjectStore, work: Callable[[Item], T], items: Iterable[Item], at_once: int = AT_ONCE
+) -> Iterator[T]:
     """The results of reading something of the store for each item, in order."""
-    return in_order(work, items, at_once) if isinstance(objects, BucketStore) else map(work, items)
+    return map_in_order(work, items, at_once) if isinstance(objects, BucketStore) else map(work, items)
 
 
-def tables_at_once(objects: ObjectStore, alone: int) -> int:
+def table_threads(objects: ObjectStore, alone: int) -> int:
     """How many threads should read tables: `alone` on a disk, more on a network."""
     return TABLES_AT_ONCE if isinstance(objects, BucketStore) else alone
 
 
-def reader_below(objects: ObjectStore, prefix: str) -> Callable[[str], bytes]:
+def cached_reader(objects: ObjectStore, prefix: str) -> Callable[[str], bytes]:
     """A function that reads whole objects under a prefix, always in their current version.
 
     The steps of a process read the same commits repeatedly. On an object store each version is fetched once: a
@@ -50,23 +52,23 @@ def reader_below(objects: ObjectStore, prefix: str) -> Callable[[str], bytes]:
     """
     if not isinstance(objects, BucketStore):
         return objects.read
-    remembered = objects.remembered
-    known = remembered.begin(f"{objects.root}/{prefix}")
+    cache = objects.remembered
+    known = cache.begin(f"{objects.root}/{prefix}")
     versions = {info.path: info.version for info in objects.list(prefix)} if known else {}
 
     def read(path: str) -> bytes:
         address = f"{objects.root}/{path}"
-        held = remembered.get(address, versions.get(path))
+        held = cache.get(address, versions.get(path))
         if held is not None:
             return held
         content, version = objects.read_version(path)
-        remembered.keep(address, version, content)
+        cache.keep(address, version, content)
         return content
 
     return read
 
 
-def delete_all(objects: ObjectStore, paths: Iterable[str]) -> int:
+def delete_objects(objects: ObjectStore, paths: Iterable[str]) -> int:
     """Removes objects, in any order; returns their number. On S3, a thousand go in one request."""
     if not isinstance(objects, BucketStore):
         return sum(1 for _ in map(objects.delete, list(paths)))
@@ -75,7 +77,7 @@ def delete_all(objects: ObjectStore, paths: Iterable[str]) -> int:
         objects.delete_batch(some)
         return len(some)
 
-    return sum(in_order(delete, _batches(paths, objects.batch), AT_ONCE))  # the first error is raised here
+    return sum(map_in_order(delete, _batches(paths, objects.batch), AT_ONCE))  # the first error is raised here
 
 
 def _batches(paths: Iterable[str], size: int) -> Iterator[list[str]]:

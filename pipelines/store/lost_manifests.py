@@ -8,20 +8,19 @@ from collections.abc import Iterable
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_tasks, load_task_commits
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.integrity.damage import MissingError
 from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
 from winnow.pipelines.store.manifests.tables import put_manifest, put_tasks, sample_rows
 from winnow.pipelines.store.manifests.tasks import TaskCommits
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.schemas.records import GenerationRecord, TaskCommit
 from winnow.schemas.rows.extraction import EXTRACTED
 
 
-def mend_manifests(store: Store) -> None:
-    """Makes sure that every manifest of the latest generation is there. The caller holds the lease.
+def rewrite_lost_manifests(store: Store) -> None:
+    """Makes sure that every manifest of the latest generation exists. The caller holds the lease.
 
-    Raises:
-        MissingError: One is lost, and so are some of its commits.
+    MissingError if a manifest is lost together with some of its commits.
     """
     record = store.latest_record()
     if record is None:
@@ -36,7 +35,7 @@ def mend_manifests(store: Store) -> None:
 
 
 def _tasks(store: Store, record: GenerationRecord, there: set[str]) -> Iterable[TaskCommit]:
-    """The commits of the generation's tasks: of those that made its samples, and of those that made none."""
+    """The commits of the generation's tasks: those that made its samples, and those that made none."""
     samples = record.layers[layout.SAMPLES]
     made = None
     if samples.manifest in there:
@@ -50,7 +49,7 @@ def _rows(store: Store, record: GenerationRecord, layer: str) -> ManifestRows:
     samples: dict[str, dict[str, str]] = {}
     for row in store.every_row(record, layout.SAMPLES):
         samples.setdefault(row.source, {})[row.shard] = row.object
-    committed = Held(store.objects, None)
+    committed = StoreIndex(store.objects, None)
     for key in record.layers[layout.SAMPLES].keys if layer.startswith(EXTRACTED) else ():
         committed.find_tasks(key, sorted(committed_tasks(store.objects, key)))  # their commits have texts, too
     found: list[ManifestRow] = []

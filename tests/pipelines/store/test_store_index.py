@@ -9,11 +9,11 @@ import pytest
 from tests.pipelines.store.commits import commits_of
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, create_or_open
-from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.integrity.sealed import put_record_if_absent, read_record
 from winnow.pipelines.store.layers import WrittenLayer, commit_layers
-from winnow.pipelines.store.leases.command_lease import writing
+from winnow.pipelines.store.leases.command_lease import writing_lease
 from winnow.pipelines.store.memory import MemoryStore
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.schemas.records import LayerPart, LayersCommit, ObjectRecord, ShardRecord, StoreRecord, TaskCommit
 from winnow.schemas.statistics import ShardStatistics, StatisticsSpec
 
@@ -50,12 +50,12 @@ def write(store: Store, missing: Mapping[str, Mapping[str, str]], samples: Mappi
         commit_layers(store, shard, "crawl", samples[shard], [written(store, *one, shard) for one in layers.items()])
 
 
-def held_now(store: Store) -> Held:
+def held_now(store: Store) -> StoreIndex:
     """What another command learns."""
-    return Held(store.objects, None)
+    return StoreIndex(store.objects, None)
 
 
-def missing(held: Held, layer: str, samples: Mapping[str, str] = SAMPLES) -> set[str]:
+def missing(held: StoreIndex, layer: str, samples: Mapping[str, str] = SAMPLES) -> set[str]:
     return samples.keys() - held.find_layer(layer, KEYS[layer], samples).by_shard.keys()
 
 
@@ -154,10 +154,10 @@ def test_texts_of_an_ingest_task_are_in_its_commit(store: Store) -> None:
 
 
 def test_a_command_that_holds_the_lease_learns_of_its_store_once(store: Store) -> None:
-    assert Held.of(store) is not Held.of(store)
-    with writing(store.objects):
-        held = Held.of(store)
-        with writing(store.objects):
-            assert Held.of(store) is held
-    with writing(store.objects):
-        assert Held.of(store) is not held
+    assert StoreIndex.of(store) is not StoreIndex.of(store)
+    with writing_lease(store.objects):
+        held = StoreIndex.of(store)
+        with writing_lease(store.objects):
+            assert StoreIndex.of(store) is held
+    with writing_lease(store.objects):
+        assert StoreIndex.of(store) is not held

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.pipelines.store.hiding.neutral import is_neutral, neutral, neutral_stream
+from winnow.pipelines.store.hiding.redaction import is_redacted, redacted, redacted_batches
 from winnow.schemas.rows.extraction import EXTRACTION
 from winnow.schemas.rows.samples import SAMPLES
 
@@ -57,7 +57,7 @@ SAMPLE = {
 
 def test_a_sample_keeps_its_place_alone() -> None:
     batch = pa.RecordBatch.from_pylist([SAMPLE, SAMPLE], schema=SAMPLES)
-    kept, gone = neutral("samples", batch, np.array([False, True])).to_pylist()
+    kept, gone = redacted("samples", batch, np.array([False, True])).to_pylist()
     assert kept == batch.to_pylist()[0]
     assert gone == {
         "id": b"0123456789abcdef",
@@ -83,12 +83,12 @@ def test_a_sample_keeps_its_place_alone() -> None:
         "captions": [],
         "metadata": "{}",
     }
-    assert is_neutral(neutral("samples", batch, np.array([False, True]))).tolist() == [False, True]
+    assert is_redacted(redacted("samples", batch, np.array([False, True]))).tolist() == [False, True]
 
 
 def test_a_measurement_says_that_it_is_forgotten() -> None:
     batch = pa.RecordBatch.from_pylist([{"status": "ok", "text": "words", "links": []}] * 2, schema=EXTRACTION)
-    gone = neutral("extract.main", batch, np.array([True, False])).to_pylist()[0]
+    gone = redacted("extract.main", batch, np.array([True, False])).to_pylist()[0]
     assert gone == {name: "forgotten" if name == "status" else None for name in EXTRACTION.names}
 
 
@@ -99,7 +99,7 @@ def test_a_layer_of_any_columns_becomes_empty() -> None:
     values: list[object] = ["a", b"a", b"aa", 1, 1.5, True, [1], {"a": "a", "b": 1}]
     schema = pa.schema([pa.field(str(number), kind, nullable=False) for number, kind in enumerate(kinds)])
     batch = pa.RecordBatch.from_arrays([pa.array([v], k) for v, k in zip(values, kinds, strict=True)], schema=schema)
-    gone = neutral("dedupe.near", batch, np.array([True]))
+    gone = redacted("dedupe.near", batch, np.array([True]))
     assert list(gone.to_pylist()[0].values()) == ["", b"", b"\0\0", 0, 0.0, False, [], {"a": "", "b": None}]
 
 
@@ -107,8 +107,8 @@ def test_a_layer_of_any_columns_becomes_empty() -> None:
 def test_batches_and_order_do_not_matter_and_twice_is_once(rows: int, numbers: set[int], cut: int) -> None:
     table = pa.table({"status": ["ok"] * rows, "n": pa.array(range(rows), pa.int64())})
     chosen = np.array(sorted(number for number in numbers if number < rows), np.int64)
-    once = list(neutral_stream("text.x", table.to_batches(max_chunksize=cut), chosen))
+    once = list(redacted_batches("text.x", table.to_batches(max_chunksize=cut), chosen))
     found = pa.Table.from_batches(once, schema=table.schema)
     assert found["n"].to_pylist() == [None if row in numbers else row for row in range(rows)]
     assert found["status"].to_pylist() == ["forgotten" if row in numbers else "ok" for row in range(rows)]
-    assert pa.Table.from_batches(neutral_stream("text.x", once, chosen), schema=table.schema).equals(found)
+    assert pa.Table.from_batches(redacted_batches("text.x", once, chosen), schema=table.schema).equals(found)

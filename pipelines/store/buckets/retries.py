@@ -1,7 +1,7 @@
 """Retries requests to a network service a bounded number of times, if the failure may pass.
 
 Throttling ("503 SlowDown", "429"), a broken connection and a server's own error may pass; a missing
-permission does not. Clients raise `PassingError` for the first kind and a StoreError for the second, and never retry
+permission does not. Clients raise `TransientError` for the first kind and a StoreError for the second, and never retry
 again themselves, so that how long a call may take is decided here alone. Both kinds are worded here, alike for every
 object store.
 """
@@ -23,7 +23,7 @@ DEADLINE_SECONDS = 150.0  # no attempt begins later than this
 T = TypeVar("T")
 
 
-class PassingError(Exception):
+class TransientError(Exception):
     """A request failed for a reason that may pass."""
 
     def __init__(self, reason: str, *, answered: bool) -> None:
@@ -32,7 +32,7 @@ class PassingError(Exception):
         self.answered = answered  # whether the service, or a proxy in front of it, answered
 
 
-class Trying:
+class Retries:
     """Retries requests to one service; remembers only whether it has ever answered."""
 
     def __init__(self, place: str) -> None:
@@ -40,16 +40,13 @@ class Trying:
         self._answered = False
 
     def __call__(self, request: Callable[[int], T]) -> T:
-        """Returns the request's result; the request receives the number of the attempt, from 1.
-
-        Raises:
-            StoreError: The last attempt failed too.
-        """
+        """Returns the request's result; the request receives the number of the attempt, from 1. StoreError if the last
+        fails too."""
         begun = time.monotonic()
         for attempt in itertools.count(1):
             try:
                 result = request(attempt)
-            except PassingError as error:
+            except TransientError as error:
                 self._answered = self._answered or error.answered
                 allowed = ATTEMPTS if self._answered else FIRST_CONTACTS
                 if attempt >= allowed or time.monotonic() - begun > DEADLINE_SECONDS:
@@ -63,7 +60,7 @@ class Trying:
                 return result
         raise AssertionError
 
-    def _given_up(self, error: PassingError, attempts: int) -> StoreError:
+    def _given_up(self, error: TransientError, attempts: int) -> StoreError:
         if self._answered:
             return StoreError(
                 f"{self._place}: no success in {attempts} attempts, at last: {error.reason}; "
@@ -83,40 +80,40 @@ def first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
-def unreached(endpoint: str, check: str) -> PassingError:
+def unreached_error(endpoint: str, check: str) -> TransientError:
     """No answer. `check`: the setting that holds the address."""
-    return PassingError(f"{endpoint} cannot be reached; check {check} and the network", answered=False)
+    return TransientError(f"{endpoint} cannot be reached; check {check} and the network", answered=False)
 
 
-def cut(endpoint: str, words: str) -> PassingError:
+def cut_off_error(endpoint: str, words: str) -> TransientError:
     """The connection ended before the answer was complete."""
-    return PassingError(f"the connection to {endpoint} was cut ({words})", answered=True)
+    return TransientError(f"the connection to {endpoint} was cut ({words})", answered=True)
 
 
-def busy(endpoint: str, code: str | int, words: str) -> PassingError:
+def busy_error(endpoint: str, code: str | int, words: str) -> TransientError:
     """The service throttles, or has an internal error."""
-    return PassingError(f"{endpoint} answered {code} ({words})", answered=True)
+    return TransientError(f"{endpoint} answered {code} ({words})", answered=True)
 
 
-def untrusted(place: str, endpoint: str, words: str, check: str) -> StoreError:
+def untrusted_error(place: str, endpoint: str, words: str, check: str) -> StoreError:
     """The service's certificate is not accepted."""
     return StoreError(f"{place}: {endpoint} cannot be trusted ({words}); check {check}")
 
 
-def no_bucket(place: str, endpoint: str, check: str) -> StoreError:
+def no_bucket_error(place: str, endpoint: str, check: str) -> StoreError:
     """The service is there, but not the bucket."""
     return StoreError(f"{place}: no such bucket at {endpoint}; create it, or check its name and {check}")
 
 
-def wrong_clock(place: str, words: str = "") -> StoreError:
+def wrong_clock_error(place: str, words: str = "") -> StoreError:
     """Requests and tokens carry the time; services accept a deviation of some minutes."""
-    said = f" ({words})" if words else ""
+    detail = f" ({words})" if words else ""
     return StoreError(
-        f"{place}: this machine's clock differs from the service's by too much{said}; set the clock "
+        f"{place}: this machine's clock differs from the service's by too much{detail}; set the clock "
         "(timedatectl set-ntp true)"
     )
 
 
-def refused(place: str, endpoint: str, code: str | int, words: str) -> StoreError:
+def refused_error(place: str, endpoint: str, code: str | int, words: str) -> StoreError:
     """An unexpected refusal."""
     return StoreError(f"{place}: {endpoint} refused: {code} ({words}); see docs/howto/object-stores.md")

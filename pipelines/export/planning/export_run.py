@@ -81,7 +81,7 @@ class _Written(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Details:
+class ExportDetails:
     """The lists that grow with the export: read once per process."""
 
     cuttings: Mapping[Way, Cutting]
@@ -106,18 +106,18 @@ class Details:
         return canonical_json({"cuttings": cuttings, "strata": strata, "pending": pending}).encode()
 
     @classmethod
-    def from_json(cls, raw: bytes) -> "Details":
+    def from_json(cls, raw: bytes) -> "ExportDetails":
         """The inverse of `to_json`."""
         read = msgspec.json.decode(raw, type=_Written)
-        cuttings = {one.way: one for one in read.cuttings}
+        cuttings = {cutting.way: cutting for cutting in read.cuttings}
         strata = tuple(tuple(Stratum(*one) for one in output) for output in read.strata)
-        pending = np.zeros(sum(one.shards for one in read.cuttings), np.bool_)
+        pending = np.zeros(sum(cutting.shards for cutting in read.cuttings), np.bool_)
         pending[read.pending] = True
         return cls(cuttings, strata, pending)
 
 
 @dataclass(frozen=True)
-class Shipment:
+class ExportRun:
     """One run of the pipeline. Picklable and small."""
 
     store: Store
@@ -132,12 +132,12 @@ class Shipment:
     captions: tuple[Column, ...] = (SAMPLE_CAPTIONS,)  # those of the first that has any are a sample's
 
     @property
-    def details(self) -> Details:
+    def details(self) -> ExportDetails:
         """The details, read once per process."""
         return _details(self.scratch, self.details_path)
 
 
-def put_details(scratch: ObjectStore, details: Details) -> str:
+def put_details(scratch: ObjectStore, details: ExportDetails) -> str:
     """Writes the details; returns the object's path."""
     raw = details.to_json()
     path = f"details/{content_name(raw)}.json"
@@ -145,13 +145,13 @@ def put_details(scratch: ObjectStore, details: Details) -> str:
     return path
 
 
-_read: dict[tuple[str, str], Details] = {}  # the one in use by this process
+_read: dict[tuple[str, str], ExportDetails] = {}  # the one in use by this process
 
 
-def _details(scratch: ObjectStore, path: str) -> Details:
+def _details(scratch: ObjectStore, path: str) -> ExportDetails:
     known = _read.get((scratch.root, path))
     if known is None:
-        known = Details.from_json(scratch.read(path))
+        known = ExportDetails.from_json(scratch.read(path))
         _read.clear()
         _read[scratch.root, path] = known
     return known

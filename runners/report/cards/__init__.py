@@ -1,1 +1,0 @@
-"""Dataset cards in Markdown: for the samples that the rules keep, and for an exported mixture."""
