@@ -11,7 +11,6 @@ from winnow.filters.duplicates.kind import (
     find_kind,
     kind_names,
     kinds_in_order,
-    own_names,
 )
 from winnow.pipelines.store import layout
 from winnow.schemas.errors import RecipeError
@@ -32,6 +31,11 @@ __all__ = [
 
 DIGEST: Final = "text.digest"
 """The layer by which texts are compared where no kind compares them."""
+
+_ALWAYS_SAID: Final = frozenset(
+    {"exact", "url", "near", "image_bytes", "pdq", "embedding", "vpdq", "video_embedding", "captions"}
+)
+"""The kinds of which a recipe in full says `null` if it does not search for them, so that names of plans stay."""
 
 
 def asked_kinds(recipe: Recipe) -> tuple[AskedKind, ...]:
@@ -114,6 +118,5 @@ def spelt_out(recipe: Recipe) -> Recipe:
     if config is None:
         return recipe
     place, asked = config.place, {one.kind.name: asdict(one.settings) for one in asked_kinds(recipe)}
-    own = kinds_in_order({*own_names(), *asked})
-    said = {kind.name: asked.get(kind.name) for kind in own if kind.name in asked or kind.null_unless_asked}
+    said = {kind.name: asked.get(kind.name) for kind in kinds_in_order(_ALWAYS_SAID | asked.keys())}
     return replace(recipe, dedupe=replace(config, kinds=located(said, place)))

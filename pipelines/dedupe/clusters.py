@@ -328,8 +328,7 @@ def _sum_clusters(
 
 
 def _send_stars(search: Search, origin: str, stars: Edges) -> Iterator[AddressedBlock]:
-    shard_groups = search.listed.group_of(shards_of(stars[1]))
-    return addressed_blocks(origin, [(_edges_batch(stars), shard_groups)], search.listed.groups)
+    return search.to_shards(origin, [_edges_batch(stars)], "second")
 
 
 def _edges_of(batches: Iterable[pa.RecordBatch]) -> Edges:

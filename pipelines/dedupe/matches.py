@@ -4,7 +4,7 @@ forest of what they join are kept.
 A pair goes to the shard group of its first node, and on to that of its second node with what is compared of the first.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,9 +13,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.duplicates.components import spanning_forest
+from winnow.filters.duplicates.searches import Positions
 from winnow.pipelines.dedupe.clusters import EDGES
+from winnow.pipelines.dedupe.groups import values_of_nodes
 from winnow.pipelines.dedupe.nodes import shard_ranges, shards_of
 from winnow.pipelines.dedupe.search import Search
+from winnow.pipelines.running.blocks import AddressedBlock, in_chunks
+from winnow.pipelines.running.exchange import addressed_blocks
 from winnow.pipelines.running.row_arrays import (
     distinct_pairs,
     ids_column,
@@ -38,6 +42,11 @@ MATCHES = pa.schema(
         pa.field("exactly", pa.bool_(), nullable=False),  # known, not estimated
     ]
 )
+
+Likeness = NDArray[np.float64]
+
+_SECONDS = pa.large_list(pa.field("item", pa.uint64(), nullable=False))
+_HELD_BYTES = 64 << 20  # what is compared of first nodes, held at once
 
 JOINED_ONLY: Final = -1.0
 """The similarity of lines that only join two nodes, of which the smaller comes first; each of them has another line
@@ -80,76 +89,76 @@ class Pairs:
         """Return the columns of a block of pairs."""
         return {"first": pa.array(self.first), "second": pa.array(self.second), "id": self.id, "other": self.other}
 
-    def take(self, chosen: NDArray[np.int64]) -> "Pairs":
+    def take(self, chosen: Positions) -> "Pairs":
         """Return some of the pairs."""
         taken = pa.array(chosen)
         return Pairs(self.first[chosen], self.second[chosen], self.id.take(taken), self.other.take(taken))
 
+    def matches(self, there: Likeness, back: Likeness, exactly: NDArray[np.bool_]) -> list[pa.RecordBatch]:
+        """Return the pairs in both directions, as `MATCHES`.
 
-def both_directions(
-    search: Search,
-    pairs: Pairs,
-    similarities: tuple[NDArray[np.float64], NDArray[np.float64]],
-    exactly: NDArray[np.bool_],
-    chosen: NDArray[np.int64],
-) -> list[tuple[pa.RecordBatch, NDArray[np.int64]]]:
-    """Return the chosen pairs in both directions, as `MATCHES`, each with the shard group it is sent to.
-
-    Args:
-        search: The search.
-        pairs: The pairs.
-        similarities: Of each pair, the first one's similarity to the second, and the second's to the first.
-        exactly: Whether they are known, not estimated.
-        chosen: The positions of the similar pairs.
-    """
-    some = pairs.take(chosen)
-    there, back = (pa.array(one[chosen]) for one in similarities)
-    known = pa.array(exactly[chosen])
-    first, second = pa.array(some.first), pa.array(some.second)
-    one = pa.RecordBatch.from_arrays([first, second, some.id, some.other, there, back, known], schema=MATCHES)
-    other = pa.RecordBatch.from_arrays([second, first, some.other, some.id, back, there, known], schema=MATCHES)
-    return [
-        (one, search.listed.group_of(shards_of(some.first))),
-        (other, search.listed.group_of(shards_of(some.second))),
-    ]
+        Args:
+            there: The first one's similarity to the second.
+            back: The second's to the first.
+            exactly: Whether they are known, not estimated.
+        """
+        first, second, known = pa.array(self.first), pa.array(self.second), pa.array(exactly)
+        one = [first, second, self.id, self.other, pa.array(there), pa.array(back), known]
+        other = [second, first, self.other, self.id, pa.array(back), pa.array(there), known]
+        return [pa.RecordBatch.from_arrays(columns, schema=MATCHES) for columns in (one, other)]
 
 
-_SECONDS = pa.large_list(pa.field("item", pa.uint64(), nullable=False))
+@dataclass(frozen=True)
+class ComparedPairs:
+    """Pairs whose second nodes are in one shard, and what is compared of them: digests and values."""
 
-Columns = dict[str, pa.Array]
+    shard: int
+    pairs: Pairs
+    firsts: pa.RecordBatch
+    of: Positions  # the line of each pair's first node
+    seconds: pa.RecordBatch  # a line for each pair
 
 
-def with_firsts(
-    search: Search,
-    batches: Iterable[pa.RecordBatch],
-    read: Callable[[int, Words], Iterator[tuple[slice, Columns]]],
-) -> Iterator[tuple[pa.RecordBatch, NDArray[np.int64]]]:
-    """Yield what is compared of the pairs' first nodes, once for each shard group with second nodes for them.
+def send_pairs(search: Search, kind: Kind, partition: int, first: Words, second: Words) -> Iterator[AddressedBlock]:
+    """Send pairs that are to be compared to the shard groups of their first nodes."""
+    edges = pa.RecordBatch.from_arrays([pa.array(first), pa.array(second)], schema=EDGES)
+    return search.to_shards(f"{kind}-pairs-{partition}", [edges], "first")
 
-    Args:
-        search: The search.
-        batches: Pairs, as `first` and `second`; they may repeat.
-        read: Yields columns for nodes of a shard, which are sorted and may repeat, part by part.
-    """
+
+def send_firsts(
+    search: Search, kind: Kind, shard_group: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[AddressedBlock]:
+    """Send what is compared of the pairs' first nodes, once to each shard group with second nodes for them."""
     held = list(batches)
     first, second = distinct_pairs(uint64_column(held, "first"), uint64_column(held, "second"))
     shard_groups = search.listed.group_of(shards_of(second))
     runs = run_starts(first, shard_groups)
     bounds = np.append(runs, len(first))
-    for shard, begin, end in shard_ranges(first[runs]):
-        for part, columns in read(shard, first[runs[begin:end]]):
-            start, stop = begin + part.start, begin + part.stop
-            ends = bounds[start : stop + 1]
-            seconds = pa.LargeListArray.from_arrays(ends - ends[0], pa.array(second[ends[0] : ends[-1]]))
-            leading = {"first": pa.array(first[runs[start:stop]]), "seconds": seconds.cast(_SECONDS)}
-            yield pa.RecordBatch.from_pydict(leading | columns), shard_groups[runs[start:stop]]
+
+    def sent() -> Iterator[tuple[pa.RecordBatch, Positions]]:
+        for shard, begin, end in shard_ranges(first[runs]):
+            for part, found in values_of_nodes(search, kind, shard, first[runs[begin:end]]):
+                start, stop = begin + part.start, begin + part.stop
+                ends = bounds[start : stop + 1]
+                seconds = pa.LargeListArray.from_arrays(ends - ends[0], pa.array(second[ends[0] : ends[-1]]))
+                columns = [pa.array(first[runs[start:stop]]), seconds.cast(_SECONDS), *found.columns]
+                names = ["first", "seconds", *found.schema.names]
+                yield pa.RecordBatch.from_arrays(columns, names), shard_groups[runs[start:stop]]
+
+    yield from addressed_blocks(f"{kind}-firsts-{shard_group}", sent(), search.listed.groups)
 
 
-def by_second(batches: list[pa.RecordBatch]) -> tuple[pa.Table, Words, NDArray[np.int64]]:
-    """Return batches of `with_firsts` as a table, the second nodes in order, and for each the line of its first."""
-    rows = pa.Table.from_batches(batches).combine_chunks()
-    seconds = single_array(rows["seconds"])
-    second = seconds.flatten().to_numpy()
-    of = np.repeat(np.arange(len(rows)), np.diff(seconds.offsets.to_numpy()))
-    order = np.argsort(second, kind="stable")
-    return rows, second[order], of[order]
+def compared_pairs(search: Search, kind: Kind, batches: Iterable[pa.RecordBatch]) -> Iterator[ComparedPairs]:
+    """Yield the pairs that `send_firsts` has sent to a shard group, sorted by the second node, part by part."""
+    for chunk in in_chunks(batches, _HELD_BYTES):
+        rows = pa.Table.from_batches(chunk).combine_chunks().to_batches()[0]
+        second = rows["seconds"].flatten().to_numpy()
+        of = np.repeat(np.arange(len(rows)), np.diff(rows["seconds"].offsets.to_numpy()))
+        order = np.argsort(second, kind="stable")
+        second, of, nodes = second[order], of[order], rows["first"].to_numpy()
+        for shard, begin, end in shard_ranges(second):
+            for part, found in values_of_nodes(search, kind, shard, second[begin:end]):
+                mine = of[begin:end][part]
+                ids = rows["id"].take(pa.array(mine))
+                pairs = Pairs(nodes[mine], second[begin:end][part], ids, found["id"])
+                yield ComparedPairs(shard, pairs, rows, mine, found)

@@ -30,6 +30,7 @@ __all__ = [
     "rows_of_places",
     "shard_ranges",
     "shards_of",
+    "whole_rows",
 ]
 
 ITEM_BITS = 20
@@ -68,6 +69,11 @@ def nodes_of(shard: int, places: Numbers) -> Words:
 def nodes_of_rows(rows: Words) -> Words:
     """Return the nodes of whole rows, given their global numbers (`winnow.pipelines.running.row_arrays`)."""
     return rows << np.uint64(ITEM_BITS)
+
+
+def whole_rows(nodes: Words) -> Words:
+    """Return the global numbers of the nodes' rows."""
+    return nodes >> np.uint64(ITEM_BITS)
 
 
 def shards_of(nodes: Words) -> Numbers:

@@ -157,7 +157,7 @@ KIND = DuplicateKind(
     unit=ROWS,
     settings=NearConfig,
     example="{preset: fineweb}",
-    signature=Signature("text.minhash", options=_options),
+    signature=Signature("text.minhash", searched="signature", options=_options),
     search=SEARCH,
     distinct="texts",
     measures=(
@@ -166,7 +166,6 @@ KIND = DuplicateKind(
     ),
     said=_said,
     listed=30,
-    null_unless_asked=True,
     chosen=30,
     split=10,
     bind=_bound,

@@ -1,50 +1,18 @@
 """Videos whose embeddings point the same way: other cuts and edits, and other views of the same thing."""
 
-from functools import partial
-from typing import Any, Final
+from winnow.filters.duplicates.kind import VIDEOS
+from winnow.filters.duplicates.vectors.cosine_kinds import cosine_kind
 
-from winnow.filters.duplicates.kind import VIDEOS, DuplicateKind, Signature
-from winnow.filters.duplicates.kinds.embedding import (
-    COSINES,
-    CosineConfig,
-    CosineSettings,
-    cosine_remarks,
-    cosine_said,
-    cosine_search,
-    cosine_settings,
-    vector_values,
+KIND = cosine_kind(
+    "video_embedding",
+    1,
+    "videos with close embeddings",
+    VIDEOS,
+    "video.embedding",
+    encoder=lambda operator: operator.image.model,
+    least={"efficientnet-lite0.features": 0.97, "sscd.distilled": 0.9},
+    sampled="sampled embeddings of videos",
+    order=(80, 80, 80),
+    options={"every_seconds": 1.0},  # keyframes of a copy are other ones
 )
-
-_LEAST: Final = {"efficientnet-lite0.features": 0.97, "sscd.distilled": 0.9}
-"""From which cosine videos count as copies, by encoder; docs/howto/dedupe.md has what each joins by mistake."""
-
-
-def _options(_: CosineConfig) -> dict[str, object]:
-    return {"every_seconds": 1.0}  # keyframes of a copy are other ones
-
-
-def _bound(config: CosineConfig, encoder: Any) -> CosineSettings:
-    return cosine_settings(config, encoder.image.model, _LEAST)
-
-
-KIND = DuplicateKind(
-    name="video_embedding",
-    version=1,
-    summary="videos with close embeddings",
-    unit=VIDEOS,
-    settings=CosineConfig,
-    signature=Signature(
-        "video.embedding", ("vector",), partial(vector_values, "video_embedding"), _options, as_measured=True
-    ),
-    search=cosine_search("video_embedding"),
-    distinct="vectors",
-    members="copies",
-    measures=COSINES,
-    said=cosine_said,
-    listed=80,
-    null_unless_asked=True,
-    chosen=80,
-    split=80,
-    bind=_bound,
-    remarks=partial(cosine_remarks, "sampled embeddings of videos"),
-)
+"""The least cosines are measured; docs/howto/dedupe.md has what each joins by mistake."""
