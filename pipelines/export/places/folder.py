@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 
 import orjson
 
-from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, WrittenShard, joining
+from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, WrittenShard
 from winnow.pipelines.export.places.destination import disk_errors, in_use_error
 from winnow.pipelines.export.places.disk_work import COMMITS, FILES, SCRATCH, DiskWork, ScratchDisk
 from winnow.pipelines.export.places.existing import (
@@ -182,7 +182,7 @@ class ExportFolder:
         self, export_format: ExportFormat, config: object, shards: Sequence[WrittenShard]
     ) -> tuple[FileRecord, ...]:
         """Joins the shards' files, if the format does so."""
-        join = joining(export_format, config)
+        join = export_format.joining(config)
         if join is None:
             return ()
         with disk_errors(self.path):
