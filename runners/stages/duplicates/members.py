@@ -2,12 +2,10 @@
 
 import argparse
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import orjson
 import pyarrow as pa
 from rich.console import Console
 from rich.text import Text
@@ -37,7 +35,7 @@ from winnow.runners.tables.escaping import cells, shortened, visible
 from winnow.runners.tables.quantities import grouped
 from winnow.runners.tables.table import Table, each, heads
 from winnow.runners.tables.units import COUNT, NAME, REASON
-from winnow.runners.terminal.tables import encodable, is_plain, print_line, print_tables
+from winnow.runners.terminal.tables import encodable, is_plain, print_json, print_line, print_tables
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.problems import shown
 from winnow.schemas.rows.duplicates import OK, UNMATCHED
@@ -53,8 +51,7 @@ def run_duplicates_show(options: argparse.Namespace, identity: str, excerpts: Ex
     """`winnow duplicates show`."""
     found = _find(options, identity, excerpts)
     if options.json:
-        sys.stdout.buffer.write(orjson.dumps(row_duplicates_json(found)) + b"\n")
-        sys.stdout.buffer.flush()
+        print_json(row_duplicates_json(found))
     else:
         _print(found, excerpts, console, most=options.lines or None)
     return 0
