@@ -48,6 +48,7 @@ class Unit:
     empty: str = ""  # the status of a row that has none
     absent: tuple[str, ...] = ("no_input",)  # the statuses of signature layers that mean the same
     reasons: tuple[str, ...] = ()  # why an item is not compared, beside the statuses of its signature
+    most: int = 16  # that a row is taken to have on average, for dividing the work: samples have texts beside items
 
 
 ROWS: Final = Unit("rows")

@@ -4,30 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Final
 
-from winnow.filters.duplicates.kind import (
-    ROWS,
-    AskedKind,
-    all_kinds,
-    find_kind,
-    kind_names,
-    kinds_in_order,
-)
+from winnow.filters.duplicates.kind import ROWS, AskedKind, all_kinds, find_kind, kind_names, kinds_in_order
 from winnow.pipelines.store import layout
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import Problem, Problems, recipe_error, shown, suggestion
 from winnow.schemas.recipe import DedupeConfig, OperatorEntry, Recipe
 from winnow.schemas.recipe.build import build_value, settings
 from winnow.schemas.recipe.nodes import Scalar, located
-
-__all__ = [
-    "DIGEST",
-    "asked_kinds",
-    "compares_digests",
-    "duplicate_kinds",
-    "max_clusters",
-    "signature_entries",
-    "spelt_out",
-]
 
 DIGEST: Final = "text.digest"
 """The layer by which texts are compared where no kind compares them."""

@@ -24,8 +24,6 @@ from winnow.pipelines.running.scratch_parts import put_part, read_part
 from winnow.pipelines.store.together import each
 from winnow.schemas.rows.duplicates import Kind
 
-__all__ = ["CutChains", "count_cut", "cut_chains", "send_chains"]
-
 
 def send_chains(
     search: Search, kind: Kind, shard_group: int, batches: Iterable[pa.RecordBatch]

@@ -25,8 +25,6 @@ from winnow.schemas.errors import StageError
 from winnow.schemas.rows.duplicates import ID_BYTES, NOT_MEASURED, OK
 from winnow.schemas.tombstones import FORGOTTEN
 
-__all__ = ["IDS", "Compared", "NodeStatuses", "SignatureReader", "reader_of"]
-
 IDS = Column(layout.SAMPLES, "id")
 _MODALITY = Column(layout.SAMPLES, "modality")
 _DIGEST: Final = pa.binary(ID_BYTES)

@@ -26,7 +26,14 @@ from winnow.pipelines.dedupe.clusters import (
     send_node_clusters,
     step_of,
 )
-from winnow.pipelines.dedupe.groups import GROUP_SUMMARIES, NODE_BYTES, empty_blocks, group_digests, send_digests
+from winnow.pipelines.dedupe.groups import (
+    GROUP_SUMMARIES,
+    NODE_BYTES,
+    empty_blocks,
+    group_digests,
+    send_digests,
+    values_of_nodes,
+)
 from winnow.pipelines.dedupe.joins import find_pairs, join_values, judge_pairs, send_pieces, send_values
 from winnow.pipelines.dedupe.matches import MATCHES, put_matches, send_firsts
 from winnow.pipelines.dedupe.near import (
@@ -34,7 +41,7 @@ from winnow.pipelines.dedupe.near import (
     UNRESOLVED,
     find_candidates,
     send_bands,
-    send_shingles,
+    shingles_of_nodes,
     verify_by_shingles,
     verify_by_signature,
 )
@@ -100,16 +107,16 @@ class SearchGraph:
             return (
                 ("Pieces", groups, partial(send_pieces, search, kind, blocks)),
                 ("Pairs", blocks, partial(find_pairs, search, kind, blocks)),
-                ("Firsts", groups, partial(send_firsts, search, kind)),
+                ("Firsts", groups, partial(send_firsts, search, kind, values_of_nodes)),
                 ("Judged", groups, partial(judge_pairs, search, kind)),
             )
         partitions = partitions_for(nodes * how.settings.bands * KEY_BYTES)
         return (
             ("Bands", groups, partial(send_bands, search, kind, partitions)),
             ("Candidates", partitions, partial(find_candidates, search, kind)),
-            ("Signatures", groups, partial(send_firsts, search, kind)),
+            ("Signatures", groups, partial(send_firsts, search, kind, values_of_nodes)),
             (_ESTIMATED, groups, partial(verify_by_signature, search, kind)),
-            ("Shingles", groups, partial(send_shingles, search, kind)),
+            ("Shingles", groups, partial(send_firsts, search, kind, shingles_of_nodes)),
             ("Compared", groups, partial(verify_by_shingles, search, kind)),
         )
 

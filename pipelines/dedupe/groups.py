@@ -14,16 +14,10 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.dedupe.compared import IDS, reader_of
 from winnow.pipelines.dedupe.nodes import first_place, local_places, nodes_of, places_from, shards_of
-from winnow.pipelines.dedupe.search import Search, read_shard
+from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
-from winnow.pipelines.running.row_arrays import (
-    find_in_sorted,
-    ids_column,
-    run_starts,
-    single_array,
-    uint64_column,
-)
+from winnow.pipelines.running.row_arrays import find_in_sorted, ids_column, run_starts, single_array, uint64_column
 from winnow.pipelines.running.scratch_parts import put_part
 from winnow.schemas.errors import StageError
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind
@@ -100,7 +94,7 @@ class _Digests:
     def of(cls, search: Search, kind: Kind, shard: int) -> "_Digests":
         places, held = [np.zeros(0, np.int64)], []
         reader = reader_of(search.kinds[kind])
-        for at, batch in read_shard(search, shard, [*reader.columns, IDS]):
+        for at, batch in search.listed.read(shard, [*reader.columns, IDS]):
             found = reader.compared(batch)
             held.append(pa.RecordBatch.from_arrays([found.digests, found.ids], ["digest", "id"]))
             places.append(places_from(found.places, at))
@@ -255,7 +249,7 @@ def values_of_groups(
     for shard, members in put_members(search, kind, shard_group, batches):
         others = members.filter(pc.not_equal(members["node"], members["root"]))
         left_out = local_places(others["node"].to_numpy())
-        for at, batch in read_shard(search, shard, [*reader.searched, IDS]):
+        for at, batch in search.listed.read(shard, [*reader.searched, IDS]):
             found = reader.compared(batch)
             places = places_from(found.places, at)
             chosen = np.flatnonzero(~np.isin(places, left_out))
@@ -267,7 +261,7 @@ def values_of_groups(
 def values_of_nodes(search: Search, kind: Kind, shard: int, nodes: Words) -> Iterator[tuple[slice, pa.RecordBatch]]:
     """Yield the ids, digests and values of some nodes of a shard, part by part; they are sorted and may repeat."""
     reader, places = reader_of(search.kinds[kind]), local_places(nodes)
-    for at, batch in read_shard(search, shard, [*reader.searched, IDS]):
+    for at, batch in search.listed.read(shard, [*reader.searched, IDS]):
         first, last = np.searchsorted(places, (first_place(at), first_place(at + len(batch[IDS.name]))))
         if first == last:
             continue

@@ -22,8 +22,6 @@ from winnow.pipelines.running.row_arrays import ids_column, run_starts, uint64_c
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind
 from winnow.schemas.uint128 import Words
 
-__all__ = ["find_pairs", "join_values", "judge_pairs", "send_pieces", "send_values"]
-
 
 def send_values(
     search: Search, kind: Kind, blocks: int, shard_group: int, batches: Iterable[pa.RecordBatch]

@@ -4,9 +4,9 @@ forest of what they join are kept.
 A pair goes to the shard group of its first node, and on to that of its second node with what is compared of the first.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -14,19 +14,13 @@ from numpy.typing import NDArray
 
 from winnow.filters.duplicates.components import spanning_forest
 from winnow.filters.duplicates.searches import Positions
-from winnow.pipelines.dedupe.clusters import EDGES
+from winnow.pipelines.dedupe.clusters import edges_batch, edges_of
 from winnow.pipelines.dedupe.groups import values_of_nodes
 from winnow.pipelines.dedupe.nodes import shard_ranges, shards_of
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.blocks import AddressedBlock, in_chunks
 from winnow.pipelines.running.exchange import addressed_blocks
-from winnow.pipelines.running.row_arrays import (
-    distinct_pairs,
-    ids_column,
-    run_starts,
-    single_array,
-    uint64_column,
-)
+from winnow.pipelines.running.row_arrays import distinct_pairs, ids_column, run_starts, single_array, uint64_column
 from winnow.pipelines.running.scratch_parts import put_part
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind
 from winnow.schemas.uint128 import Words
@@ -44,6 +38,8 @@ MATCHES = pa.schema(
 )
 
 Likeness = NDArray[np.float64]
+Read: TypeAlias = Callable[[Search, Kind, int, Words], Iterator[tuple[slice, pa.RecordBatch]]]
+"""Reads ids, digests and values of nodes of a shard, which are sorted and may repeat, part by part."""
 
 _SECONDS = pa.large_list(pa.field("item", pa.uint64(), nullable=False))
 _HELD_BYTES = 64 << 20  # what is compared of first nodes, held at once
@@ -58,8 +54,7 @@ def put_matches(search: Search, kind: Kind, shard_group: int, batches: Iterable[
     held = list(batches)
     nodes, others = uint64_column(held, "node"), uint64_column(held, "other")
     mine = nodes < others
-    first, second = spanning_forest(nodes[mine], others[mine])
-    forest = pa.RecordBatch.from_arrays([pa.array(first), pa.array(second)], schema=EDGES)
+    forest = edges_batch(spanning_forest(nodes[mine], others[mine]))
     put_part(search.store.objects, search.scratch, f"{kind}/forests", shard_group, forest)
     table = pa.Table.from_batches(held, schema=MATCHES).combine_chunks()
     high, low = ids_column(held, "matched")
@@ -73,7 +68,7 @@ def put_matches(search: Search, kind: Kind, shard_group: int, batches: Iterable[
         part = kept.slice(begin, end - begin)
         batch = pa.RecordBatch.from_arrays([single_array(part[name]) for name in MATCHES.names], schema=MATCHES)
         put_part(search.store.objects, search.scratch, f"{kind}/matches", shard, batch)
-    yield len(first)
+    yield len(forest)
 
 
 @dataclass(frozen=True)
@@ -84,10 +79,6 @@ class Pairs:
     second: Words
     id: pa.FixedSizeBinaryArray  # of the first
     other: pa.FixedSizeBinaryArray
-
-    def columns(self) -> dict[str, pa.Array]:
-        """Return the columns of a block of pairs."""
-        return {"first": pa.array(self.first), "second": pa.array(self.second), "id": self.id, "other": self.other}
 
     def take(self, chosen: Positions) -> "Pairs":
         """Return some of the pairs."""
@@ -121,23 +112,21 @@ class ComparedPairs:
 
 def send_pairs(search: Search, kind: Kind, partition: int, first: Words, second: Words) -> Iterator[AddressedBlock]:
     """Send pairs that are to be compared to the shard groups of their first nodes."""
-    edges = pa.RecordBatch.from_arrays([pa.array(first), pa.array(second)], schema=EDGES)
-    return search.to_shards(f"{kind}-pairs-{partition}", [edges], "first")
+    return search.to_shards(f"{kind}-pairs-{partition}", [edges_batch((first, second))], "first")
 
 
 def send_firsts(
-    search: Search, kind: Kind, shard_group: int, batches: Iterable[pa.RecordBatch]
+    search: Search, kind: Kind, read: Read, shard_group: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[AddressedBlock]:
     """Send what is compared of the pairs' first nodes, once to each shard group with second nodes for them."""
-    held = list(batches)
-    first, second = distinct_pairs(uint64_column(held, "first"), uint64_column(held, "second"))
+    first, second = distinct_pairs(*edges_of(batches))
     shard_groups = search.listed.group_of(shards_of(second))
     runs = run_starts(first, shard_groups)
     bounds = np.append(runs, len(first))
 
     def sent() -> Iterator[tuple[pa.RecordBatch, Positions]]:
         for shard, begin, end in shard_ranges(first[runs]):
-            for part, found in values_of_nodes(search, kind, shard, first[runs[begin:end]]):
+            for part, found in read(search, kind, shard, first[runs[begin:end]]):
                 start, stop = begin + part.start, begin + part.stop
                 ends = bounds[start : stop + 1]
                 seconds = pa.LargeListArray.from_arrays(ends - ends[0], pa.array(second[ends[0] : ends[-1]]))
@@ -148,7 +137,9 @@ def send_firsts(
     yield from addressed_blocks(f"{kind}-firsts-{shard_group}", sent(), search.listed.groups)
 
 
-def compared_pairs(search: Search, kind: Kind, batches: Iterable[pa.RecordBatch]) -> Iterator[ComparedPairs]:
+def compared_pairs(
+    search: Search, kind: Kind, batches: Iterable[pa.RecordBatch], read: Read = values_of_nodes
+) -> Iterator[ComparedPairs]:
     """Yield the pairs that `send_firsts` has sent to a shard group, sorted by the second node, part by part."""
     for chunk in in_chunks(batches, _HELD_BYTES):
         rows = pa.Table.from_batches(chunk).combine_chunks().to_batches()[0]
@@ -157,7 +148,7 @@ def compared_pairs(search: Search, kind: Kind, batches: Iterable[pa.RecordBatch]
         order = np.argsort(second, kind="stable")
         second, of, nodes = second[order], of[order], rows["first"].to_numpy()
         for shard, begin, end in shard_ranges(second):
-            for part, found in values_of_nodes(search, kind, shard, second[begin:end]):
+            for part, found in read(search, kind, shard, second[begin:end]):
                 mine = of[begin:end][part]
                 ids = rows["id"].take(pa.array(mine))
                 pairs = Pairs(nodes[mine], second[begin:end][part], ids, found["id"])

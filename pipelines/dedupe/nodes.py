@@ -16,23 +16,6 @@ from winnow.pipelines.running.row_arrays import ROW_BITS, run_starts
 from winnow.schemas.errors import StageError
 from winnow.schemas.uint128 import Words
 
-__all__ = [
-    "ITEM_BITS",
-    "MAX_ITEMS",
-    "first_place",
-    "items_of",
-    "local_places",
-    "nodes_of",
-    "nodes_of_rows",
-    "places_from",
-    "places_of",
-    "rows_of",
-    "rows_of_places",
-    "shard_ranges",
-    "shards_of",
-    "whole_rows",
-]
-
 ITEM_BITS = 20
 MAX_ITEMS = 1 << ITEM_BITS
 """Of a row; ingest takes far fewer."""

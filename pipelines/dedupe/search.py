@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from winnow.filters.duplicates.kind import AskedKind
 from winnow.filters.duplicates.searches import Chains, ShingleSearch
 from winnow.pipelines.dedupe.nodes import shards_of
-from winnow.pipelines.reading.chosen_text import first_text
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks
@@ -106,11 +105,6 @@ def _numbered(shards: Iterable[CoveredShard]) -> Iterator[CoveredShard]:
         yield shard
 
 
-def read_shard(search: Search, shard: int, columns: list[Column]) -> Iterator[tuple[int, dict[str, pa.Array]]]:
-    """Yield batches of a shard's columns, each with the number of its first row; forgotten rows hold neutral values."""
-    return search.listed.read(shard, columns)
-
-
 def signature_matrix(column: pa.Array, hashes: int) -> NDArray[np.uint32]:
     """Return a column of signatures as rows of hashes."""
     if column.type.byte_width != 4 * hashes:
@@ -121,15 +115,3 @@ def signature_matrix(column: pa.Array, hashes: int) -> NDArray[np.uint32]:
     return np.frombuffer(column.buffers()[1], "<u4", len(column) * hashes, column.offset * 4 * hashes).reshape(
         -1, hashes
     )
-
-
-def load_texts(search: Search, shard: int, rows: NDArray[np.int64]) -> pa.LargeStringArray:
-    """Return the texts of some rows, which are sorted and distinct."""
-    parts = [pa.array([], pa.large_string())]
-    for at, batch in read_shard(search, shard, list(search.text)):
-        columns = [batch[column.name] for column in search.text]
-        first, last = np.searchsorted(rows, (at, at + len(columns[0])))
-        if first < last:
-            wanted = pa.array(rows[first:last] - at)
-            parts.append(first_text([column.take(wanted) for column in columns]))
-    return pa.concat_arrays(parts)

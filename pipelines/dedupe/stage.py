@@ -25,7 +25,6 @@ from winnow.schemas.rows.duplicates import Kind, layer_of_kind
 GROUP_BYTES = TASK_BYTES  # that a group of shards has about: smaller shards come together, as each block has a price
 
 _HASH_BYTES = 32
-_MOST_ITEMS = 16  # that a row is taken to have on average: samples have texts beside their items
 
 
 Covered: TypeAlias = Iterable[tuple[str, str, str]]
@@ -161,5 +160,5 @@ def estimated_items(state: StoreState, kinds: Iterable[AskedKind], rows: int) ->
             continue
         size = state.shards.bytes if asked.layer == layout.SAMPLES else state.layers[asked.layer].bytes
         count = max(rows, size // _HASH_BYTES)
-        found[asked.kind.name] = count if asked.kind.sent_in_pieces else min(count, rows * _MOST_ITEMS)
+        found[asked.kind.name] = count if asked.kind.sent_in_pieces else min(count, rows * asked.kind.unit.most)
     return found

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from winnow.filters.duplicates.kind import DuplicateKind, Outcomes
 from winnow.pipelines.dedupe.compared import IDS, NodeStatuses, reader_of
 from winnow.pipelines.dedupe.nodes import first_place, items_of, rows_of_places
-from winnow.pipelines.dedupe.search import Search, read_shard
+from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.reading.items import item_ids, rows_and_items
 from winnow.pipelines.running.scratch_parts import read_part
 from winnow.pipelines.running.tasks import TaskLine
@@ -63,7 +63,7 @@ def write_duplicates(search: Search, kind: Kind, shard: int, key: GlobalKey) -> 
     found = read_part(search.store.objects, search.scratch, f"{kind}/outcomes", shard)
     places = found["place"].to_numpy()
     with LayerWriter(search.store, schema, layer_spec(of.layer, schema)) as writer:
-        for at, batch in read_shard(search, shard, [*reader.status_columns, IDS]):
+        for at, batch in search.listed.read(shard, [*reader.status_columns, IDS]):
             ids = batch[IDS.name]
             first, last = np.searchsorted(places, (first_place(at), first_place(at + len(ids))))
             rows = rows_of_places(places[first:last]) - at
