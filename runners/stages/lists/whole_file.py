@@ -12,12 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from winnow.pipelines.forgetting.outputs import (
-    register,
-    register_finished,
-    unfinished_file,
-    unfinished_files,
-)
+from winnow.pipelines.forgetting.outputs import register, register_finished, unfinished_file, unfinished_files
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.schemas.errors import WinnowError
 
