@@ -11,12 +11,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.commits import (
-    committed_names,
-    load_layer_commits,
-    load_layer_sets,
-    load_task_commits,
-)
+from winnow.pipelines.store.commits import committed_names, load_layer_commits, load_layer_sets, load_task_commits
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hash_set import HashSet

@@ -12,12 +12,7 @@ from winnow.pipelines.dedupe.chains import count_cut
 from winnow.pipelines.dedupe.clusters import StarRound, max_star_rounds, star_partitions, unjoined_edges
 from winnow.pipelines.dedupe.graph import OutcomeGraph, SearchGraph, StarGraph
 from winnow.pipelines.dedupe.search import Search
-from winnow.pipelines.dedupe.stage import (
-    estimated_items,
-    load_existing_layers,
-    load_stable_hiding,
-    make_search,
-)
+from winnow.pipelines.dedupe.stage import estimated_items, load_existing_layers, load_stable_hiding, make_search
 from winnow.pipelines.dedupe.task import WriteDuplicates, WriteTask
 from winnow.pipelines.dedupe.verdicts import delete_superseded
 from winnow.pipelines.running.exchange import clear_scratch

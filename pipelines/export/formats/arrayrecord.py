@@ -29,13 +29,7 @@ from winnow.pipelines.export.formats.columns import as_binary, captions_in_json
 from winnow.pipelines.export.formats.counting import Counted, json_of, output_of
 from winnow.pipelines.export.formats.protocol import About, ExportFormat, Made, ShardName, WrittenShard
 from winnow.pipelines.export.formats.tf_example import Column, examples
-from winnow.pipelines.export.formats.wanted_media import (
-    MediaOptions,
-    contents,
-    filled_texts,
-    large_apart,
-    listed,
-)
+from winnow.pipelines.export.formats.wanted_media import MediaOptions, contents, filled_texts, large_apart, listed
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import Json

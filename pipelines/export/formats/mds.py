@@ -29,12 +29,7 @@ from winnow.pipelines.export.formats.columns import as_binary, blocks, captions_
 from winnow.pipelines.export.formats.counting import Counted, json_of, mds_samples, output_of
 from winnow.pipelines.export.formats.protocol import About, ExportFormat, Made, ShardName, WrittenShard
 from winnow.pipelines.export.formats.tar import binary, buffer_of, joined, sizes_of
-from winnow.pipelines.export.formats.wanted_media import (
-    MediaOptions,
-    contents,
-    filled_texts,
-    in_pieces,
-)
+from winnow.pipelines.export.formats.wanted_media import MediaOptions, contents, filled_texts, in_pieces
 from winnow.schemas.errors import ExportError, RecipeError
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe.checks import Between

@@ -21,12 +21,7 @@ from winnow.pipelines.query.search_tasks import ID_BYTES, wanted_id
 from winnow.pipelines.reading.items import ROW_DIGITS, item_of_id
 from winnow.runners.facts.duplicates import outdated, similar
 from winnow.runners.stages.duplicates.excerpts import Excerpts, reference
-from winnow.runners.stages.duplicates.row_duplicates import (
-    Pair,
-    Resemblance,
-    RowDuplicates,
-    row_duplicates_json,
-)
+from winnow.runners.stages.duplicates.row_duplicates import Pair, Resemblance, RowDuplicates, row_duplicates_json
 from winnow.runners.stages.duplicates.side_by_side import Fold, Pieces, side_by_side
 from winnow.runners.stages.duplicates.text_difference import Difference, difference
 from winnow.runners.stages.rule_decisions import duplicate_drops

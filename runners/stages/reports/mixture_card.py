@@ -19,14 +19,7 @@ from winnow.pipelines.query.recipe_rules import pinned_rules
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store.generations import Store
-from winnow.runners.facts.card_parts import (
-    SHOWN_LANGUAGES,
-    dropped,
-    front_matter,
-    language_word,
-    safety,
-    titled,
-)
+from winnow.runners.facts.card_parts import SHOWN_LANGUAGES, dropped, front_matter, language_word, safety, titled
 from winnow.runners.facts.mixture import PARTS, SHOWN_ON_PAGES, exposures, strata
 from winnow.runners.report.cards.markdown import table, text
 from winnow.runners.stages.reports.summarise import summarise
