@@ -9,21 +9,6 @@ from typing import Final
 
 from winnow.schemas.assets import Asset
 
-__all__ = [
-    "CLASSES",
-    "DEVIATION",
-    "EPSILON",
-    "MEAN",
-    "NORMED",
-    "POOLED",
-    "SIDE",
-    "WEIGHTS",
-    "Block",
-    "blocks",
-    "padding",
-    "shapes",
-]
-
 SIDE: Final = 224
 MEAN, DEVIATION = 127 / 255, 128 / 255  # of colours from 0 to 1, as it was trained
 CLASSES: Final = 1_000

@@ -5,8 +5,6 @@ import numpy.typing as npt
 
 from winnow.schemas.kernels import inlined, kernel
 
-__all__ = ["band_keys"]
-
 # Odd constants of xxHash64 and splitmix64. Keys may be compared across runs: a change here makes another scheme.
 _BAND = np.uint64(0x9E3779B185EBCA87)
 _WORD = np.uint64(0xC2B2AE3D27D4EB4F)

@@ -8,8 +8,6 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["count_bits", "trailing_zeros", "word_bits"]
-
 _BYTES = ir.VectorType(ir.IntType(8), 64)
 _JOINING = ":;,'."
 

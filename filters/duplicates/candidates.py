@@ -12,8 +12,6 @@ import numpy.typing as npt
 from winnow.filters.duplicates.ranks import distinct, ranks
 from winnow.schemas.kernels import kernel, leaf
 
-__all__ = ["Candidates", "candidate_pairs"]
-
 _MARK = np.uint64(44)  # a reference is mark << 44 | shard << 20 | row
 _ROW = np.uint64((1 << 44) - 1)
 _HALF = np.uint64(32)

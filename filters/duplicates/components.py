@@ -17,17 +17,6 @@ import numpy.typing as npt
 from winnow.filters.duplicates.ranks import distinct, ranks
 from winnow.schemas.kernels import kernel, leaf
 
-__all__ = [
-    "Edges",
-    "components",
-    "downward",
-    "large_star",
-    "merge_forests",
-    "mirrored",
-    "small_star",
-    "spanning_forest",
-]
-
 Vertices = npt.NDArray[np.uint64]
 Edges = tuple[Vertices, Vertices]
 """The two ends of every edge."""

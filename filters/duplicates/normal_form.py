@@ -21,8 +21,6 @@ from winnow.filters.language.folding.characters import folded_character
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.language.words.unspaced import LETTER, NUMBER, OTHER, split_unicode, word_roles
 
-__all__ = ["Forms", "Unit", "folded", "forms", "is_stacked", "stacks", "units_of"]
-
 Unit: TypeAlias = Literal["words", "characters"]
 
 ROLE = 15  # the bits of a form for the character's role in words

@@ -13,8 +13,6 @@ from typing import Final, Literal
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import shown, suggestion
 
-__all__ = ["NearPreset", "near_preset", "near_presets"]
-
 
 @dataclass(frozen=True, slots=True)
 class NearPreset:

@@ -5,8 +5,6 @@ import numpy.typing as npt
 
 from winnow.schemas.kernels import kernel, leaf
 
-__all__ = ["distinct", "ranks"]
-
 
 def distinct(values: npt.NDArray[np.uint64], *, overwrite: bool = False) -> npt.NDArray[np.uint64]:
     """The distinct values in ascending order; in the memory of `values` if that may be overwritten."""

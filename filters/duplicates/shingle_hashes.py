@@ -40,8 +40,6 @@ from winnow.filters.language.words.unspaced import (
 )
 from winnow.schemas.kernels import inlined, leaf
 
-__all__ = ["DONE", "PLACES", "RING", "ROOM", "SUMS", "begin", "digest_of", "walk"]
-
 ROOM = 64  # most hashes added by a character, by 64 bytes of words, or by the end of the text
 PLACES, SUMS, RING = 10, 6, MOST_UNITS  # sizes of a walk's state between calls
 DONE = 9

@@ -11,11 +11,6 @@ which rolls along the text.
 
 from winnow.filters.duplicates.normal_form import Unit, is_stacked, stacks, units_of
 
-__all__ = [
-    "LONG", "MOST_UNITS", "MULTIPLIERS", "POWER", "SEED",
-    "characters32", "characters64", "power_of", "shingles_of", "words32", "words64",
-]  # fmt: skip
-
 MOST_UNITS = 64
 """The most units in a shingle."""
 

@@ -22,8 +22,6 @@ from winnow.schemas.kernels import kernel, leaf
 if TYPE_CHECKING:
     from datasketch import MinHash
 
-__all__ = ["Scheme", "Signed", "from_datasketch", "shingle_sets", "sign", "to_datasketch"]
-
 _FAMILY = "affine32"
 _AT_A_TIME = 2048  # hashes: they and their permutations stay in the first cache
 _LANES = 64  # hashes are permuted this many at a time; the last group is padded

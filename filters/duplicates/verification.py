@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from winnow.schemas.kernels import kernel
 
-__all__ = ["ABOVE", "BELOW", "UNCLEAR", "jaccard", "judge", "matching"]
-
 BELOW, UNCLEAR, ABOVE = -1, 0, 1
 _ERRORS_BELOW, _ERRORS_ABOVE = 2.0, 3.0  # standard errors beyond which a pair is clear
 _ROUNDING = 1e-12  # an estimate at exactly this many standard errors is unclear on either side

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import nearest, shown
 
-__all__ = ["BYTES", "HarmList", "HashKind", "read_hashes"]
-
 HashKind: TypeAlias = Literal["sha256", "md5", "pdq"]
 BYTES: Final[Mapping[HashKind, int]] = {"sha256": 32, "md5": 16, "pdq": 32}
 

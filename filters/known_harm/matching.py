@@ -9,8 +9,6 @@ from winnow.filters.duplicates.bits import count_bits
 from winnow.filters.known_harm.lists import HarmList, HashKind
 from winnow.schemas.kernels import kernel
 
-__all__ = ["HarmMatch", "HarmMatcher", "Nearness"]
-
 
 @dataclass(frozen=True, slots=True)
 class HarmMatch:

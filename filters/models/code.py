@@ -7,8 +7,6 @@ from pathlib import Path
 
 from winnow.schemas.environment.modules import find_users_module
 
-__all__ = ["code_identity"]
-
 
 @lru_cache(maxsize=32)
 def code_identity(module: str) -> tuple[str, ...]:

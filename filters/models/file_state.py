@@ -6,8 +6,6 @@ A path alone is no key: the user may put another file under it while a process l
 import os
 from dataclasses import dataclass
 
-__all__ = ["FileState", "file_state"]
-
 
 @dataclass(frozen=True, slots=True)
 class FileState:

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from winnow.filters.models.pickles import Call, Name, read_pickle
 from winnow.schemas.errors import WinnowError
 
-__all__ = ["read_arrays"]
-
 _MAGIC: Final = 0x1950A86A20F9469CFC6C
 _PROTOCOL: Final = 1001
 _ZIP: Final = b"PK\x03\x04"

@@ -13,8 +13,6 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from types import ModuleType
 
-__all__ = ["SAFE_PATH", "find_users_module", "import_users_module", "module_path", "python_module"]
-
 SAFE_PATH = {"PYTHONSAFEPATH": "1"}
 """The environment in which no Python, whoever starts it, looks for modules in its working directory."""
 

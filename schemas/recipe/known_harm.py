@@ -6,8 +6,6 @@ from typing import Annotated, Literal
 from winnow.schemas.problems import Place
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, NotEmpty
 
-__all__ = ["HarmListConfig"]
-
 
 @dataclass(frozen=True)
 class HarmListConfig:

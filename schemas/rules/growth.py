@@ -12,8 +12,6 @@ from typing import Final, TypeAlias
 
 from winnow.schemas.identity import Json
 
-__all__ = ["MAX_COMPARED", "MAX_GROWTH", "MAX_PATTERN", "Size", "TooLargeError", "growth_complaint", "largest_size"]
-
 MAX_GROWTH: Final = 100  # a value's length, in lengths of the row's longest text
 MAX_COMPARED: Final = 256  # characters of the shorter of two texts between which edits are counted
 MAX_PATTERN: Final = 1_000  # characters of a regular expression

@@ -18,8 +18,6 @@ from winnow.schemas.kernels import kernel
 if TYPE_CHECKING:
     from winnow.filters.duplicates.kinds.vpdq import VpdqConfig
 
-__all__ = ["ALL_VIDEOS", "FrameLists", "SharedFrames", "are_copies", "distinct_frames", "match_shares", "shared_frames"]
-
 ALL_VIDEOS: Final = 32
 """Up to so many videos with one frame are compared each with each; of more, each with so many others at least."""
 

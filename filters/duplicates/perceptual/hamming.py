@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from winnow.filters.duplicates.bits import count_bits
 from winnow.schemas.kernels import kernel, leaf
 
-__all__ = ["BANDS", "MAX_RADIUS", "Joined", "bits_apart", "radius_pairs", "sorted_by_band"]
-
 BANDS = 16
 MAX_RADIUS = 2 * BANDS - 1  # beyond, two hashes may differ by two bits in every band
 _VALUES = 1 << 16

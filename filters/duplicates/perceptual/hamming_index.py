@@ -14,8 +14,6 @@ from winnow.filters.duplicates.bits import count_bits
 from winnow.filters.duplicates.perceptual.hamming import BANDS, MAX_RADIUS, sorted_by_band
 from winnow.schemas.kernels import kernel
 
-__all__ = ["HammingIndex"]
-
 
 @dataclass(frozen=True)
 class HammingIndex:

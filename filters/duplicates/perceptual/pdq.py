@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from winnow.filters.image.decode.lanes import AHEAD, CACHE_LINE, prefetch
 from winnow.schemas.kernels import kernel
 
-__all__ = ["MIN_QUALITY", "Pdq", "pdq"]
-
 MIN_QUALITY = 50  # the reference discards 49 and less
 _SIDE = 64
 _BANDS = 16

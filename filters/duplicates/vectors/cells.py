@@ -16,8 +16,6 @@ from winnow.filters.duplicates.vectors.cosines import Vectors, rounded, whole_le
 from winnow.filters.extras import required_package
 from winnow.schemas.kernels import kernel
 
-__all__ = ["CELLS_OF_ONE", "MAX_CELL", "cell_count", "nearest_cells", "train_cells"]
-
 CELLS_OF_ONE: Final = 2
 """How many cells a vector goes to."""
 MAX_CELL: Final = 1 << 15

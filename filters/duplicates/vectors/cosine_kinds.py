@@ -19,23 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.duplicates.kind import DuplicateKind, Measure, Signature, Unit
-from winnow.filters.duplicates.searches import (
-    BlockPairs,
-    BlockSearch,
-    Chains,
-    Partitions,
-    Positions,
-    Sent,
-    Training,
-)
+from winnow.filters.duplicates.searches import BlockPairs, BlockSearch, Chains, Partitions, Positions, Sent, Training
 from winnow.filters.duplicates.stars import Compare, Likeness
 from winnow.filters.duplicates.vectors.cells import CELLS_OF_ONE, nearest_cells, train_cells
 from winnow.filters.duplicates.vectors.cosines import Vectors, join_cosines, rounded, whole_lengths
 from winnow.schemas.errors import StageError
 from winnow.schemas.recipe.checks import Between
 from winnow.schemas.rows.duplicates import NOT_MEASURED, OK
-
-__all__ = ["CosineConfig", "CosineSettings", "cosine_kind"]
 
 _LEAST_COSINE: Final = 0.95  # of encoders that a kind does not know: SemDeDup's eps of 0.05
 _SAMPLE: Final = 1 << 16  # vectors: 1,638 cells of 40

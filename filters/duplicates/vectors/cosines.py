@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from winnow.filters.duplicates.components import Edges, spanning_forest
 from winnow.schemas.kernels import kernel
 
-__all__ = ["MAX_DIMENSIONS", "CosineJoin", "NearVectors", "cosine_pairs", "join_cosines", "rounded", "whole_lengths"]
-
 MAX_DIMENSIONS: Final = 16_384
 _ONE: Final = 4096
 _LINES, _COLUMNS = 1024, 4096  # of a block of products: 16 MiB

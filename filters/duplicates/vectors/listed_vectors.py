@@ -18,8 +18,6 @@ from winnow.filters.duplicates.vectors.cosines import MAX_DIMENSIONS, Vectors, r
 from winnow.filters.models.tensors import Array, tensors_bytes, tensors_of
 from winnow.schemas.errors import RecipeError
 
-__all__ = ["VectorList", "nearest_listed", "parse_vector_list", "vector_list_bytes"]
-
 _LINES, _COLUMNS = 1024, 4096  # of a block of products: 16 MiB
 _EXPECTED: Final = "a list of vectors; write one with: winnow vectors FOLDER --output"
 

@@ -12,8 +12,6 @@ from winnow.schemas.identity import Json, canonical_json
 from winnow.schemas.recipe.checks import Between
 from winnow.schemas.typed_json import read_json
 
-__all__ = ["BlurFaces", "Encode", "Kept", "PictureChanges", "Resize", "Strip"]
-
 Kept: TypeAlias = Literal["orientation", "icc", "copyright", "exif", "xmp", "iptc", "comments"]
 DEFAULT_QUALITY: Final = 95  # img2dataset's
 

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from winnow.filters.image.changes.options import Resize
 
-__all__ = ["Layout", "layout_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Layout:

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from winnow.filters.image.decode.stills import Still
 from winnow.filters.operators import IMAGES
 
-__all__ = ["batch_of", "measured", "pixels_of"]
-
 
 def pixels_of(batch: pa.RecordBatch) -> Iterator[NDArray[np.uint8]]:
     """The pixels of every picture of `winnow.filters.operators.IMAGES`: rows of red, green and blue, without a copy."""

@@ -28,8 +28,6 @@ from winnow.filters.image.decode.containers import (
 from winnow.filters.image.decode.frames import MOST_BLOCKS, counted_frames
 from winnow.filters.image.metadata.heif_items import items
 
-__all__ = ["MetadataSizes", "frames_within", "is_cut", "metadata_sizes"]
-
 _EXIF_SEGMENT, _EXIF = b"\xe1", b"Exif\0\0"
 _ICC_SEGMENT, _ICC = b"\xe2", b"ICC_PROFILE\0"
 _ICC_TAG: Final = 34675

@@ -19,8 +19,6 @@ from winnow.filters.image.decode.containers import (
     tiff_start,
 )
 
-__all__ = ["MOST_SIDE", "ImageSize", "image_size"]
-
 MOST_SIDE: Final = (1 << 31) - 1
 
 _FULL_BOX: Final = 4  # bytes of version and flags before the content of some boxes

@@ -8,8 +8,6 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["AHEAD", "CACHE_LINE", "add_three", "prefetch"]
-
 CACHE_LINE = 64  # bytes, of most processors
 AHEAD = 4096  # bytes; a page, as processors ask for no memory beyond one by themselves
 

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from winnow.filters.image.decode.lanes import AHEAD, CACHE_LINE, prefetch
 from winnow.schemas.kernels import kernel, leaf
 
-__all__ = ["luma_sums", "pair_tables"]
-
 _LANES: Final = 32
 _STRETCH: Final = 1 << 15  # pixels of a line
 _MOST_SQUARES: Final = 4128  # of 1020, for which a lane has room; a stretch gives it 2080 at most

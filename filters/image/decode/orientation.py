@@ -19,8 +19,6 @@ from winnow.filters.image.decode.containers import (
     tiff_start,
 )
 
-__all__ = ["exif_part", "orientation_of", "upright"]
-
 _ORIENTATION: Final = 274
 _EXIF: Final = b"Exif\0\0"
 _EXIF_SEGMENT: Final = b"\xe1"

@@ -16,8 +16,6 @@ from winnow.filters.image.decode.containers import (
     jpeg_segments,
 )
 
-__all__ = ["Scans", "ends", "scans_of", "unchecked_coding"]
-
 _SCAN: Final = b"\xff\xda"
 _SEQUENTIAL: Final = (b"\xc0", b"\xc1")
 _PROGRESSIVE: Final = (b"\xc2",)

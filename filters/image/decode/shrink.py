@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from winnow.filters.image.decode.lanes import add_three
 from winnow.schemas.kernels import kernel, leaf
 
-__all__ = ["fitted", "resized", "shrink"]
-
 
 def fitted(height: int, width: int, side: int, *, shorter: bool = False) -> tuple[int, int]:
     """The size of a picture whose longer (or shorter) side is shrunk to `side`; its own size if that is less."""

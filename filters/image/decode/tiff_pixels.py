@@ -5,8 +5,6 @@ from typing import Final
 
 from winnow.filters.image.decode.containers import Bytes, UnreadableError, Walk, tiff_entries, tiff_start, tiff_values
 
-__all__ = ["TiffPixels", "tiff_pixels"]
-
 _BITS, _COMPRESSION, _COLOURS, _PLANES = 258, 259, 262, 284  # tags
 _WHITE_IS_ZERO: Final = 0
 _APART: Final = 2  # each channel on its own

@@ -26,8 +26,6 @@ from winnow.filters.image.decode.orientation import exif_part
 from winnow.filters.image.metadata.heif_items import items
 from winnow.filters.image.metadata.iptc import iptc_of_resources
 
-__all__ = ["READ", "BlockLimits", "Blocks", "blocks_of"]
-
 _XMP_SEGMENT: Final = b"http://ns.adobe.com/xap/1.0/\0"
 _XMP_EXTENSION: Final = b"http://ns.adobe.com/xmp/extension/\0"
 _EXTENSION_HEADER: Final = 40  # an id, the whole length, this part's offset

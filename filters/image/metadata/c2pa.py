@@ -23,8 +23,6 @@ from winnow.filters.image.metadata.statements import (
     shortened,
 )
 
-__all__ = ["c2pa_facts"]
-
 _MOST_STATEMENTS: Final = 64
 _TRAINING: Final = ("c2pa.training-mining", "cawg.training-mining")
 _ACTIONS: Final = ("c2pa.actions", "c2pa.actions.v2")

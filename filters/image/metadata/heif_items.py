@@ -9,8 +9,6 @@ from typing import Final
 
 from winnow.filters.image.decode.containers import Part, Walk, boxes, boxes_at
 
-__all__ = ["CODED", "items"]
-
 CODED: Final = b"av01"
 
 

@@ -10,8 +10,6 @@ from typing import Final
 
 from winnow.filters.image.metadata.statements import Facts, shortened
 
-__all__ = ["iptc_facts", "iptc_of_resources"]
-
 _RESOURCE: Final = 0x0404
 _APPLICATION: Final = 2
 _CREATOR, _CREDIT, _COPYRIGHT = 80, 110, 116

@@ -10,8 +10,6 @@ import orjson
 
 from winnow.filters.extras import required_package
 
-__all__ = ["Box", "Content", "Store", "read_store"]
-
 _MOST_BOXES: Final = 4096
 _MOST_DEPTH: Final = 16
 _STEP: Final = 1 << 20

@@ -13,8 +13,6 @@ from winnow.filters.image.metadata.certificates import subject_of
 from winnow.filters.image.metadata.jumbf import Box, Content
 from winnow.filters.image.metadata.statements import shortened
 
-__all__ = ["Signing", "signing_of"]
-
 _ALGORITHM, _CERTIFICATES = 1, 33  # labels of COSE (RFC 9052, RFC 9360)
 _ALGORITHMS: Final = {
     -7: "ES256", -35: "ES384", -36: "ES512", -37: "PS256", -38: "PS384", -39: "PS512", -8: "EdDSA",

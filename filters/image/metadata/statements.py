@@ -3,20 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-__all__ = [
-    "ALLOWED",
-    "CONSTRAINED",
-    "MALFORMED",
-    "MAX_CHARACTERS",
-    "NOT_ALLOWED",
-    "PURPOSES",
-    "Facts",
-    "Purpose",
-    "Statement",
-    "Use",
-    "shortened",
-]
-
 Purpose: TypeAlias = Literal["data_mining", "ai_training", "ai_generative_training", "ai_inference"]
 Use: TypeAlias = Literal["allowed", "not_allowed", "constrained", "malformed"]
 

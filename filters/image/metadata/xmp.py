@@ -23,8 +23,6 @@ from winnow.filters.image.metadata.statements import (
     shortened,
 )
 
-__all__ = ["xmp_facts"]
-
 _RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _DC: Final = "http://purl.org/dc/elements/1.1/"
 _TERMS: Final = "http://purl.org/dc/terms/"

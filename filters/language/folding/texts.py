@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from winnow.filters.language.kernels.spans import Texts
 from winnow.schemas.kernels import kernel
 
-__all__ = ["Folded"]
-
 
 @dataclass(frozen=True, slots=True)
 class Folded:

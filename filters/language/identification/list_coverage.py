@@ -7,8 +7,6 @@ from collections.abc import Iterable
 
 from winnow.schemas.languages import USUAL_MEMBER, language, table
 
-__all__ = ["covered_languages", "list_codes", "usual_code"]
-
 _SAME = {**{member: macro for macro, member in USUAL_MEMBER.items()}, "pes": "fas", "tgl": "fil"}
 
 

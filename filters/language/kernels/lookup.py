@@ -12,8 +12,6 @@ import numpy.typing as npt
 from winnow.filters.language.kernels.hashes import hash_bytes
 from winnow.schemas.kernels import inlined, leaf
 
-__all__ = ["filter_of", "find", "may_be", "strings_block"]
-
 _MASK, _LONGEST, _AT, _SLOTS, _TEXT, _MARKS = range(6)
 _MARK_SIZE = 1 << 14
 

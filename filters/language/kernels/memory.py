@@ -7,8 +7,6 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["eight_bytes", "put_eight_bytes"]
-
 
 @intrinsic
 def eight_bytes(_context, buffer, _at):  # type: ignore[no-untyped-def]

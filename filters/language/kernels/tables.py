@@ -6,8 +6,6 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import TypedDict
 
-__all__ = ["Alternative", "LanguageTable", "Tables", "language_table", "tables"]
-
 Alternative = tuple[list[int], list[int], list[int], int, int]
 """The preceding sets, the body (~set repeats), the following sets, a set that must not follow or -1, a loop's start
 or -1."""

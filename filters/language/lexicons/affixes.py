@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 
-__all__ = ["AFFIXES", "Affixes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Affixes:

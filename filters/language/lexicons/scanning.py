@@ -24,17 +24,6 @@ from winnow.filters.language.kernels.classes import (
 from winnow.schemas.kernels import inlined, kernel, leaf
 from winnow.schemas.languages import script_ranges
 
-__all__ = [
-    "UNSPACED",
-    "HashTable",
-    "Roles",
-    "hashes",
-    "roles",
-    "scan",
-    "start_of",
-    "words_of",
-]
-
 UNSPACED = frozenset({"Hani", "Hira", "Kana", "Thai", "Laoo", "Khmr", "Mymr", "Yiii", "Bopo"})
 """Scripts whose words only a dictionary can separate."""
 

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from winnow.filters.language.kernels.classes import decode, width
 from winnow.schemas.kernels import kernel, leaf
 
-__all__ = ["Unspaced", "scan_unspaced"]
-
 
 class Unspaced(NamedTuple):
     """Words of scripts without spaces, by their first two letters."""

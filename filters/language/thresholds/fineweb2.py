@@ -15,19 +15,6 @@ from typing import TypeAlias
 
 from winnow.schemas.rules.thresholds import ThresholdTable
 
-__all__ = [
-    "ALIASES",
-    "BOUNDS",
-    "KEY",
-    "Bounds",
-    "Clamp",
-    "fineweb2_clamps",
-    "fineweb2_languages",
-    "fineweb2_published",
-    "fineweb2_stop_words",
-    "fineweb2_thresholds",
-]
-
 KEY = "text.language.code"
 ALIASES = {"egl_Latn": "eml_Latn", "hbs_Cyrl": "srp_Cyrl", "hbs_Latn": "hrv_Latn", "que_Latn": "quz_Latn"}
 """Codes that FineWeb-2 has under another: ISO 639-3's replacement for an outdated one, and the macrolanguages that the

@@ -9,8 +9,6 @@ from functools import lru_cache
 from winnow.filters.language.thresholds.fineweb2 import KEY, fineweb2_stop_words, fineweb2_thresholds
 from winnow.schemas.rules.thresholds import ThresholdTable
 
-__all__ = ["ENGLISH", "ENGLISH_STOP_WORDS", "multilingual_thresholds", "stop_words_of"]
-
 ENGLISH = "eng_Latn"
 ENGLISH_STOP_WORDS = ("the", "be", "to", "of", "and", "that", "have", "with")  # Rae et al.
 

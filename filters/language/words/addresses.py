@@ -9,8 +9,6 @@ from winnow.filters.language.kernels.classes import decode
 from winnow.filters.language.words.rules import DIGIT, HOST, LOWER, WORD
 from winnow.schemas.kernels import leaf
 
-__all__ = ["is_address"]
-
 
 @leaf
 def is_address(ints, octets, buffer, begin, places, kinds, low, high):  # type: ignore[no-untyped-def]

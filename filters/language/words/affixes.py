@@ -23,8 +23,6 @@ from winnow.filters.language.words.rules import (
 )
 from winnow.schemas.kernels import leaf
 
-__all__ = ["floating_prefix", "infix_end", "prefix_length", "suffix_length"]
-
 
 @leaf
 def prefix_length(ints, octets, low, high, kinds, base, tried):  # type: ignore[no-untyped-def]

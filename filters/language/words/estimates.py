@@ -18,8 +18,6 @@ from winnow.filters.language.passages.makeup import Makeup
 from winnow.filters.language.words.packages import Units
 from winnow.filters.language.words.segments import segment
 
-__all__ = ["ESTIMATED", "estimated_makeup", "split_units"]
-
 ESTIMATED = "estimated"
 """The segmentation of texts whose words are estimated."""
 

@@ -9,8 +9,6 @@ import string
 from collections.abc import Callable, Mapping
 from functools import partial
 
-__all__ = ["INDIC"]
-
 # Not the backslash: in the library's pattern it only escapes the following bracket.
 _MARKS = string.punctuation.replace("\\", "")
 _INDIC_MARKS = "\u0964\u0965\uaaf1\uaaf0\uabeb\uabec\uabed\uabee\uabef\u1c7e\u1c7f"

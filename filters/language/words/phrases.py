@@ -10,8 +10,6 @@ from winnow.filters.language.kernels.lookup import filter_of, find, may_be
 from winnow.filters.language.words.rules import EDGE_AT, FINAL, PIECE_AT, ROOTS, SPECIALS, WORDS
 from winnow.schemas.kernels import kernel, leaf
 
-__all__ = ["put_together"]
-
 
 @kernel
 def put_together(buffer, ints, octets, starts, ends, first, until):  # type: ignore[no-untyped-def]

@@ -6,8 +6,6 @@ from winnow.filters.language.kernels.classes import BREAK, SPACE, decode, unicod
 from winnow.filters.language.kernels.spans import Texts, Words
 from winnow.schemas.kernels import kernel, leaf
 
-__all__ = ["roomy", "split_breaks", "split_lines", "split_whitespace"]
-
 
 def split_whitespace(texts: Texts) -> Words:
     """The words of `str.split()`."""

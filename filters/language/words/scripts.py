@@ -14,8 +14,6 @@ from winnow.filters.language.words.indic import INDIC
 from winnow.filters.language.words.packages import PACKAGES, Package
 from winnow.filters.language.words.rules import languages
 
-__all__ = ["ASSIGNMENT", "SUBSTITUTE", "Segmentation", "lacking_package", "segmentation_of"]
-
 ASSIGNMENT = Path(__file__).with_name("assignment.txt")
 
 SUBSTITUTE = "spacy_xx"

@@ -14,8 +14,6 @@ from winnow.filters.language.words.pieces import roomy
 from winnow.filters.language.words.rules import sentence_ends
 from winnow.schemas.kernels import kernel, leaf
 
-__all__ = ["sentences_of_lines", "split_sentences"]
-
 _SPACE = 32
 
 

@@ -27,8 +27,6 @@ from winnow.filters.language.words.rules import (
 )
 from winnow.schemas.kernels import kernel, leaf
 
-__all__ = ["split_tokens"]
-
 
 def split_tokens(texts: Texts, language: str) -> Words:
     """The tokens of every text by the rules of a language."""

@@ -12,8 +12,6 @@ from winnow.filters.extras import one_line, required_package
 from winnow.filters.models.onnx.checks import check_onnx
 from winnow.schemas.errors import RecipeError
 
-__all__ = ["MAX_MODEL_BYTES", "open_session"]
-
 MAX_MODEL_BYTES: Final = 2 << 30  # protobuf's own limit
 _PROVIDERS: Final = ["CPUExecutionProvider"]
 _SILENT: Final = 4  # ONNX Runtime's severity: fatal

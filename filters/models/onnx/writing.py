@@ -10,8 +10,6 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["OPSET", "Attribute", "OnnxGraph", "Shape"]
-
 OPSET: Final = 13
 _IR_VERSION: Final = 7  # the first that has opset 13
 

@@ -12,8 +12,6 @@ from winnow.filters.models.onnx.sessions import open_session
 from winnow.filters.models.pictures.framing import Framing, colour_values, framed, tensor
 from winnow.schemas.errors import RecipeError
 
-__all__ = ["EXTRA", "NOT_FINITE", "PictureNetwork"]
-
 EXTRA = "image-models"
 NOT_FINITE = "not_finite"
 """The status of pictures for which a network gives no number."""

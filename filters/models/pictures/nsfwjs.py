@@ -14,8 +14,6 @@ from winnow.filters.models.pictures.tfjs_files import dequantised, literal_of, w
 from winnow.schemas.assets import Asset, BuiltAsset
 from winnow.schemas.errors import WinnowError
 
-__all__ = ["CLASSES", "FRAMING", "MODEL"]
-
 CLASSES: Final = ("drawing", "hentai", "neutral", "porn", "sexy")
 FRAMING: Final = Framing(299, "stretch", mean=(0.0, 0.0, 0.0), deviation=(1.0, 1.0, 1.0))
 

@@ -5,8 +5,6 @@ from typing import Final
 from winnow.filters.models.pictures.framing import Framing
 from winnow.schemas.assets import Asset
 
-__all__ = ["CLASSES", "FRAMING", "MODEL"]
-
 CLASSES: Final = ("sfw", "nsfw")
 _LEVEL: Final = 1 / 255  # it reads levels from 0 to 255, less a mean
 FRAMING: Final = Framing(

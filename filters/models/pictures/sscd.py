@@ -9,8 +9,6 @@ from typing import Final
 from winnow.filters.models.pictures.framing import Framing
 from winnow.schemas.assets import Asset
 
-__all__ = ["DIMENSIONS", "FRAMING", "MODEL"]
-
 DIMENSIONS: Final = 512
 FRAMING: Final = Framing(224, "stretch")  # it reads bytes; 288 finds no more copies, and takes twice as long
 

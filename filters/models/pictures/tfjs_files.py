@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from winnow.schemas.errors import WinnowError
 
-__all__ = ["dequantised", "literal_of", "weights_of"]
-
 _START: Final = ".exports={"
 _TOKEN: Final = re.compile(
     r'"(?:[^"\\]|\\.)*"|[A-Za-z_$][\w$]*|![01]|-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|[{}\[\]:,]|(.)', re.ASCII

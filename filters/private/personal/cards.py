@@ -16,8 +16,6 @@ from winnow.filters.private.personal.candidates import DigitGroups
 from winnow.filters.private.personal.detections import Detections
 from winnow.filters.private.personal.matches import found_at_runs, is_apart, is_glued
 
-__all__ = ["cards"]
-
 _LEAST, _MOST = 14, 19  # digits
 
 _RANGES: Final[tuple[tuple[str, str, tuple[int, ...]], ...]] = (

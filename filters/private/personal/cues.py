@@ -7,20 +7,6 @@ only cues takes linear time.
 import re
 from collections.abc import Sequence
 
-__all__ = [
-    "LAST_WORD",
-    "LINES",
-    "LONGEST_WORD",
-    "MAX_SIGNS",
-    "SIGNS",
-    "SPACED_SCRIPTS",
-    "WORDS",
-    "Cues",
-    "bounded",
-    "window",
-    "words",
-]
-
 _LOOK_BACK = 96  # bytes before a number
 _GAP = 24  # characters between a cue and its number, none of them a digit or the end of a line
 SIGNS = " \t\n\r\xa0\u202f\u3000:：.-–—=>(（)[]#№º°'\"“”„|/,;*_+、，。"  # allowed between, also across two lines

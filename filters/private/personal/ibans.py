@@ -12,8 +12,6 @@ from winnow.filters.private.personal.candidates import DigitGroups
 from winnow.filters.private.personal.detections import Detections
 from winnow.filters.private.personal.matches import bytes_at, found_at_runs, is_apart
 
-__all__ = ["STRUCTURES", "ibans"]
-
 # The IBAN registry, release 101: what follows the check digits; n digits, a letters, c letters or digits.
 _REGISTRY = """
 AD8n12c AE19n AL8n16c AT16n AZ4a20c BA16n BE12n BG4a6n8c BH4a14c BI23n BR23n1a1c BY4c4n16c CH5n12c CR18n CY8n16c CZ20n

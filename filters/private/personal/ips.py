@@ -22,8 +22,6 @@ from winnow.filters.private.personal.detections import Detections
 from winnow.filters.private.personal.ipv6 import ipv6_end
 from winnow.filters.private.personal.matches import bytes_at, found_at_runs, is_apart, is_glued
 
-__all__ = ["ips"]
-
 _SMALL, _FIRST_SMALL, _NEXT_SMALL = 32, 10, 20  # see `_is_small`: one address in a thousand is small
 _WORD_BYTES = 64  # more than the longest word below
 

@@ -7,8 +7,6 @@ import re
 
 from winnow.filters.private.personal.matches import is_apart
 
-__all__ = ["ipv6_end"]
-
 _MORE = rb"(?::[0-9A-Fa-f]{1,4}){0,7}+"
 _IPV6 = re.compile(rb"([23][0-9A-Fa-f]{3}(?=:)%b)(?:(::)([0-9A-Fa-f]{1,4}%b)?+)?+(?!:[0-9A-Fa-f:])" % (_MORE, _MORE))
 

@@ -13,8 +13,6 @@ from winnow.filters.language.kernels.spans import Texts
 from winnow.filters.private.personal.candidates import DigitGroups
 from winnow.filters.private.personal.detections import Detections
 
-__all__ = ["bytes_at", "found_at_runs", "is_apart", "is_glued", "is_led"]
-
 _LETTER = (  # of two bytes, in scripts with spaces: as in `candidates`
     rb"\xc2[\xaa\xb5\xba]|\xc3[^\x97\xb7]|[\xc4-\xcc\xcf-\xd4][\x80-\xbf]|\xcd[^\xbe]|\xce[^\x87]|\xd5[^\x9a-\x9f]"
     rb"|\xd6[^\x89\x8a]"

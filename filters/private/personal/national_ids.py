@@ -24,8 +24,6 @@ from winnow.filters.private.personal.regions import Regions
 from winnow.filters.private.personal.states import STATES
 from winnow.schemas.kernels import kernel, leaf
 
-__all__ = ["KIND", "national_ids", "national_ids_ready"]
-
 KIND = "national_id"
 
 _CLASSES = "9Aa-./+ "  # character classes of shapes; each trie node has a branch for each

@@ -16,8 +16,6 @@ from winnow.filters.extras import required_package
 if TYPE_CHECKING:
     from phonenumbers.phonemetadata import NumberFormat, PhoneMetadata, PhoneNumberDesc
 
-__all__ = ["Plan", "calling_codes", "dialled", "international", "plan", "plan_regions"]
-
 _SHORTEST, _LONGEST = 2, 17  # digits of a national number that the package parses
 _LONGEST_CODE = 3
 _WORLD = "001"  # the region of calling codes without a country

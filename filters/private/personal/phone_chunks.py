@@ -14,8 +14,6 @@ from winnow.filters.language.kernels.spans import Texts
 from winnow.filters.private.personal.candidates import DigitGroups
 from winnow.filters.private.personal.matches import is_glued, is_led
 
-__all__ = ["LEAST", "MOST", "Chunks", "phone_chunks"]
-
 LEAST, MOST = 7, 17  # digits of a number as it is written, calling code and all
 _BESIDE = 4  # bytes on each side in which another number means a list or table
 

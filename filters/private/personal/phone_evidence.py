@@ -25,8 +25,6 @@ from winnow.filters.private.personal.phone_words import (
     place_behind,
 )
 
-__all__ = ["Form", "Place", "belongs_to_another", "evident", "in_thousands", "is_series"]
-
 _ENOUGH: Final = 3
 _ENOUGH_SHORT: Final = 4  # for numbers of seven digits, which are also quantities
 _SHORT: Final = 7

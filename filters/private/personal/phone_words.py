@@ -45,23 +45,6 @@ from winnow.filters.private.personal.cues import (
     bounded,
 )
 
-__all__ = [
-    "LIST",
-    "announced",
-    "another_number_before",
-    "counts_a_word",
-    "counts_something",
-    "ends_with_place",
-    "ends_with_title",
-    "hinted",
-    "hinted_behind",
-    "number_of_a_thing",
-    "numbered_before",
-    "numbers_something_else",
-    "place_behind",
-    "read_words",
-]
-
 LIST: Final = Path(__file__).with_name("phone_words.txt")
 
 Kind: TypeAlias = Literal[

@@ -46,8 +46,6 @@ from winnow.filters.private.personal.phone_words import (
 )
 from winnow.filters.private.personal.regions import Regions
 
-__all__ = ["KIND", "phones", "phones_ready"]
-
 KIND = "phone"
 
 _LEAST_UNANNOUNCED = 9  # digits where no word announces a number

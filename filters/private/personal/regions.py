@@ -16,8 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["LANGUAGE_REGIONS", "SHORT_TEXT_BYTES", "Regions", "regions_of", "row_regions"]
-
 SHORT_TEXT_BYTES = 400
 """The longest text whose language may be its neighbour's."""
 

@@ -13,8 +13,6 @@ from itertools import pairwise
 
 from winnow.filters.private.personal.cues import words
 
-__all__ = ["STATES", "PersonNumber"]
-
 
 @dataclass(frozen=True, slots=True)
 class PersonNumber:

@@ -15,8 +15,6 @@ from winnow.filters.private.personal.candidates import DigitGroups
 from winnow.filters.private.personal.detections import Detections
 from winnow.filters.private.personal.matches import bytes_at, found_at_runs, is_apart
 
-__all__ = ["wallets"]
-
 _DIGITS58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _DIGITS32: Final = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 _VERSIONS: Final = (0, 5)  # P2PKH: 1…, and P2SH: 3…

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from av import Packet
     from av.container import OutputContainer
 
-__all__ = ["CUTTER", "CutClip", "cut", "cutting_identity"]
-
 CUTTER: Final = 7
 """Goes up whenever a clip is cut to other bytes by the same FFmpeg."""
 

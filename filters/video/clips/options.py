@@ -11,8 +11,6 @@ from winnow.schemas.identity import Json, canonical_json
 from winnow.schemas.recipe.checks import Between
 from winnow.schemas.typed_json import read_json
 
-__all__ = ["MIMES", "ClipFile", "ClipFormat"]
-
 ClipFormat: TypeAlias = Literal["mp4", "webm", "mkv"]
 
 MIMES: Final = MappingProxyType({"mp4": "video/mp4", "webm": "video/webm", "mkv": "video/matroska"})

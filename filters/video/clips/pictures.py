@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from av.container import OutputContainer
     from av.video.frame import VideoFrame
 
-__all__ = ["CopiedPictures", "EncodedPictures"]
-
 _ENCODERS: Final = MappingProxyType({"vp9": "libvpx-vp9", "av1": "libsvtav1"})
 _OPTIONS: Final = MappingProxyType(
     {

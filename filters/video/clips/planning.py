@@ -17,8 +17,6 @@ from winnow.filters.video.decode.wanted import Clip
 if TYPE_CHECKING:
     from av import Packet
 
-__all__ = ["CopiedTimes", "copied_times", "smaller", "takes_sound"]
-
 _PICTURES: Final = MappingProxyType(
     {
         "mp4": frozenset({"h264", "hevc", "vp9", "av1", "mpeg4"}),

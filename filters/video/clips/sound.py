@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from av.audio.stream import AudioStream
     from av.container import OutputContainer
 
-__all__ = ["CopiedSound", "EncodedSound"]
-
 _RATE: Final = 48_000  # Opus's own
 _BIT_RATE: Final = 48_000  # for each channel; Xiph recommends 96 to 128 kbit/s for stereo music
 _GAP: Final = _RATE // 20  # samples by which times may be wrong before silence is put in, or samples are left out

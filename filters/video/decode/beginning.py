@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from av import Packet
     from av.video.frame import VideoFrame
 
-__all__ = ["Beginning", "beginning_of", "first_packets", "first_tick"]
-
 _AHEAD_PACKETS: Final = 32  # of pictures, from which the first frame is told: no codec reorders more
 _MOST_AHEAD: Final = 4096  # packets that are held while there is no keyframe to begin with
 _MOST_AHEAD_BYTES: Final = 64 << 20

@@ -19,8 +19,6 @@ from winnow.filters.video.decode.wanted import Clip
 if TYPE_CHECKING:
     from av import Packet
 
-__all__ = ["open_clip", "packets_of_clip"]
-
 _INDEXED: Final = frozenset({"mov", "matroska"})
 _LATE: Final = 10  # seconds of pictures behind the end, among which sound of the part is looked for
 _EARLIER: Final = (

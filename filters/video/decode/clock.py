@@ -3,8 +3,6 @@
 from fractions import Fraction
 from typing import Protocol
 
-__all__ = ["Clock", "shown_at"]
-
 _MOST_TICKS = 1 << 61
 
 

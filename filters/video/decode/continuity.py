@@ -14,8 +14,6 @@ from winnow.filters.video.decode.clock import shown_at
 if TYPE_CHECKING:
     from av import Packet
 
-__all__ = ["Continuity", "is_broken_up"]
-
 _BROKEN_UP: Final = frozenset({"mpegts", "mpeg", "ogg"})  # FFmpeg's AVFMT_TS_DISCONT
 _BEHIND: Final = Fraction(1, 10)  # seconds, as in FFmpeg
 _LEAP: Final = Fraction(10)  # its dts_delta_threshold

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from av import Packet
     from av.video.frame import VideoFrame
 
-__all__ = ["Counting", "orientation_of"]
-
 _MOST_TICKS: Final = 1 << 61
 _BEYOND: Final = 10  # seconds by which a film may outlast what its container says
 _LONG: Final = 60  # seconds of one frame, as slides are shown

@@ -4,8 +4,6 @@ import html
 import re
 from typing import Final
 
-__all__ = ["TEXT_CODECS", "cue_text", "plain_line"]
-
 TEXT_CODECS: Final = frozenset({"mov_text", "subrip", "srt", "webvtt", "text", "ass", "ssa"})
 """FFmpeg's names of those that keep text; others keep pictures."""
 

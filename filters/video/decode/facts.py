@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-__all__ = ["PASS", "SoundFacts", "VideoFacts"]
-
 PASS: Final = 9
 """Which version of the pass: it goes up when the facts or signals of any video change."""
 

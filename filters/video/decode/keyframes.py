@@ -9,8 +9,6 @@ from typing import Final
 
 from winnow.filters.video.decode.opening import OpenVideo
 
-__all__ = ["keyframes_stand_alone"]
-
 _MARKED: Final = frozenset(
     {
         *("h264", "hevc", "vvc", "vp8", "vp9", "av1", "theora", "vp3", "vp4", "vp5", "vp6", "vp6a", "vp6f", "vp7"),

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from av import Packet
     from av.video.stream import VideoStream
 
-__all__ = ["Leaps"]
-
 _SUSPICIOUS: Final = 1  # second ahead of all frames before
 _MOST_REORDERED: Final = 16  # frames, in H.264 and HEVC; other codecs reorder fewer
 _MOST_HELD: Final = 1024  # frames that are looked at: more than a cluster or fragment of five seconds has

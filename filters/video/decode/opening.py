@@ -21,23 +21,6 @@ if TYPE_CHECKING:
     from av.container import InputContainer
     from av.video.stream import VideoStream
 
-__all__ = [
-    "COLOURS",
-    "DEMUXERS",
-    "NO_VIDEO",
-    "REASONS",
-    "TOO_MANY_PACKETS",
-    "TOO_MANY_STREAMS",
-    "OpenVideo",
-    "UnwatchableError",
-    "VideoLimits",
-    "another_decoder",
-    "complaints",
-    "open_video",
-    "restrain",
-    "translated",
-]
-
 NO_VIDEO: Final = "no_video"
 TOO_MANY_STREAMS: Final = "too_many_streams"
 TOO_MANY_PACKETS: Final = "too_many_packets"

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from av import Packet
     from av.video.frame import VideoFrame
 
-__all__ = ["OpeningFrame"]
-
 
 class OpeningFrame:
     """Holds the last frame before a part until its first one comes.

@@ -16,8 +16,6 @@ from winnow.schemas.kernels import kernel, leaf
 if TYPE_CHECKING:
     from av.video.frame import VideoFrame
 
-__all__ = ["grey_of", "picture_of"]
-
 _BT601: Final = (0.299, 0.114)  # the weights of red and blue in luma
 _BT709: Final = (0.2126, 0.0722)
 _BT2020: Final = (0.2627, 0.0593)

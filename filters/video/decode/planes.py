@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
     from av.video.plane import VideoPlane
 
-__all__ = ["FrameReader", "Planes", "planes_of"]
-
 _READ_LINES: Final = 120  # of luma, at least, where there are as many
 _MAX_STEP: Final = 4
 

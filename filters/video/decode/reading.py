@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from av.sidedata.sidedata import SideData
     from av.video.frame import VideoFrame
 
-__all__ = ["decoded", "packets_within_limits", "refuse_large_frame", "side_data_of"]
-
 _Frame = TypeVar("_Frame")
 
 _MOST_DAMAGED_READS: Final = 100

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from av.container import InputContainer
     from av.stream import Stream
 
-__all__ = ["Retiming"]
-
 _MOST_REORDERED: Final = 16  # frames, in H.264
 _MOST_HELD: Final = 8192  # packets of all streams: Matroska begins at most 33 s before zero
 _MOST_HELD_BYTES: Final = 64 << 20

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-__all__ = ["Place", "ShowingOrder"]
-
 Place: TypeAlias = tuple[int, int]
 """Where a frame comes: the number of IDR pictures so far, and its order from there."""
 

@@ -16,8 +16,6 @@ from winnow.schemas.kernels import arithmetic, leaf
 if TYPE_CHECKING:
     from av.audio.frame import AudioFrame
 
-__all__ = ["SoundBlocks"]
-
 _BEHIND: Final = frozenset({"BL", "BC", "BR", "TBL", "TBC", "TBR", "SL", "SR", "SDL", "SDR"})
 _LOW: Final = frozenset({"LFE", "LFE2"})
 _BATCH_BLOCKS: Final = 600  # a minute

@@ -19,8 +19,6 @@ from winnow.schemas.kernels import arithmetic
 if TYPE_CHECKING:
     from av.video.frame import VideoFrame
 
-__all__ = ["CODECS", "Anchors", "Motion"]
-
 CODECS: Final = frozenset({"h264", "mpeg4", "mpeg2video", "mpeg1video", "msmpeg4v1", "msmpeg4v2", "msmpeg4v3", "h263"})
 """Those whose vectors are exported."""
 

@@ -13,8 +13,6 @@ import numpy as np
 from winnow.filters.video.decode.signals import LUMA_COLUMNS, LUMA_ROWS, PATCH_COLUMNS, PATCH_ROWS
 from winnow.schemas.kernels import arithmetic, inlined, leaf
 
-__all__ = ["match_frames", "match_planes"]
-
 _TILE: Final = 4  # cells of a patch's side
 _REACH_X: Final = 10  # cells of the plane of half the size that the camera may move
 _REACH_Y: Final = 6

@@ -22,18 +22,6 @@ from winnow.filters.video.decode.operator import VideoOperator, Watcher
 from winnow.filters.video.decode.wanted import Signal
 from winnow.schemas.recipe.checks import Between
 
-__all__ = [
-    "FRAMES",
-    "NO_FRAMES",
-    "SECONDS",
-    "FrameChoice",
-    "FrameWatcher",
-    "MeasuredFrames",
-    "Worst",
-    "frames_operator",
-    "measure_frames",
-]
-
 NO_FRAMES: Final = "no_frames"
 """The status of a video none of whose frames can be looked at, such as one without keyframes."""
 

@@ -16,8 +16,6 @@ from winnow.filters.video.decode.signals import CHROMA_COLUMNS, CHROMA_ROWS, LUM
 from winnow.filters.video.transitions.planes import CELLS, LUMA
 from winnow.filters.video.transitions.spans import Found, Transition, runs
 
-__all__ = ["EXTRA", "Network", "TransNetDetector", "frames_of", "open_network"]
-
 EXTRA: Final = "image-models"
 _STEP: Final = FRAMES - 2 * MARGIN
 _LONGEST_CUT: Final = 2  # frames that a network may call part of a cut

@@ -7,8 +7,6 @@ import numpy as np
 from winnow.filters.video.decode.signals import CHROMA_COLUMNS, CHROMA_ROWS, LUMA_COLUMNS, LUMA_ROWS
 from winnow.schemas.kernels import arithmetic
 
-__all__ = ["ALIKE", "CELLS", "LUMA", "MOST_FRAMES", "fresh_frames", "scores_of"]
-
 MOST_FRAMES: Final = 128  # of each half of a dissolve
 ALIKE: Final = np.float32(0.8)  # correlation of the ends of what is no dissolve
 LUMA: Final = LUMA_ROWS * LUMA_COLUMNS

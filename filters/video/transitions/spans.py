@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 from winnow.schemas.recipe.checks import Between
 
-__all__ = ["Detector", "Found", "ShotsConfig", "Transition", "counted", "runs"]
-
 _BLACK_MEAN: Final = 20.0
 _BLACK_DEVIATION: Final = 8.0
 
