@@ -20,6 +20,8 @@ from pathlib import Path
 
 import numba
 
+__all__ = ["DECORATORS", "all_kernels_key", "file_digest", "source_key", "sources_of"]
+
 DECORATORS = frozenset({"kernel", "arithmetic", "inlined", "leaf"})
 
 _HOUSE = Path(__file__).resolve().parent.parent

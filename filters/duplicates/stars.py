@@ -13,6 +13,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["Compare", "Likeness", "Stars", "stars"]
+
 _LINES: Final = 256  # members compared with all at once
 
 Positions = NDArray[np.int64]

@@ -152,9 +152,11 @@ class Lent(Protocol):
     @property
     def is_mine(self) -> bool:
         """Whether this process made it, and not the one that it is a fork of."""
+        ...
 
     def close(self) -> None:
         """Ends the process."""
+        ...
 
 
 _One = TypeVar("_One", bound=Lent)

@@ -17,7 +17,14 @@ from winnow.pipelines.export.formats import find_format
 from winnow.pipelines.export.formats.protocol import About, ExportFormat, FileRecord, WrittenShard
 from winnow.pipelines.export.formats.wanted_media import MediaOptions
 from winnow.pipelines.export.places.destination import ExportPlace
-from winnow.pipelines.export.places.manifest import MEDIA_GONE, LeftOut, Manifest, Outline, ShardCommit, content_records
+from winnow.pipelines.export.places.manifest import (
+    MEDIA_GONE,
+    LeftOut,
+    Manifest,
+    Outline,
+    ShardCommit,
+    content_records,
+)
 from winnow.pipelines.export.places.overlaps import nesting_of, overlap_of
 from winnow.pipelines.export.planning.shipment import FACES, Places
 from winnow.pipelines.export.planning.sizing import Cutting, Way

@@ -36,12 +36,15 @@ class Jobs(Protocol):
 
     def folder(self, name: str) -> AbstractContextManager["JobSteps"]:
         """A new folder for the tasks of some jobs, which is removed at the end."""
+        ...
 
     def reaches(self, place: str) -> bool:
         """Whether tasks can read what is at an address."""
+        ...
 
     def run(self, job: "Job", size: int) -> None:
         """Run a job that reads so many bytes."""
+        ...
 
 
 class JobsHere:

@@ -44,16 +44,20 @@ class Backend(Protocol):
     @property
     def is_local(self) -> bool:
         """Whether all workers are processes of this machine and inherit its environment."""
+        ...
 
     def check(self, request: Request) -> None:
         """Raise before anything starts if something is wrong: Java is missing, a flag is unknown, a master does not
         answer."""
+        ...
 
     def launch(self, request: Request, log: Path) -> AbstractContextManager[Launch]:
         """Provide what one pipeline needs while it runs; workers on this machine print to `log`."""
+        ...
 
     def translated_error(self, message: str) -> WinnowError | None:
         """Translate a failed job's message into an error, if it is specific to this engine."""
+        ...
 
 
 @runtime_checkable
@@ -62,3 +66,4 @@ class RemoteBackend(Protocol):
 
     def require_reachable(self, request: Request, places: Sequence[str]) -> None:
         """Raise for the first address that workers cannot access."""
+        ...

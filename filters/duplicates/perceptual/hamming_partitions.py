@@ -20,6 +20,16 @@ from numpy.typing import NDArray
 from winnow.filters.duplicates.components import Edges, spanning_forest
 from winnow.filters.duplicates.perceptual.hamming import BANDS, Joined, radius_pairs
 
+__all__ = [
+    "PartitionJoin",
+    "band_values",
+    "belongs",
+    "join_partition",
+    "partition_count",
+    "partition_pairs",
+    "send_to_partitions",
+]
+
 _NONE = np.iinfo(np.int64).max
 _DISTANCE = 32  # bits below it are a position
 

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from winnow.filters.extras import required_package
 from winnow.filters.image.changes.options import DEFAULT_QUALITY, Encode
 
+__all__ = ["MIMES", "UNENCODABLE", "UnencodableError", "encode", "encoder_of"]
+
 UNENCODABLE: Final = "unencodable"
 """Why a picture is left out that its new format cannot hold."""
 

@@ -13,6 +13,8 @@ from winnow.filters.image.decode.containers import (
     tiff_start,
 )
 
+__all__ = ["kept_exif"]
+
 _ORIENTATION: Final = 0x0112
 _ARTIST: Final = 0x013B
 _COPYRIGHT: Final = 0x8298

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from winnow.filters.image.changes.options import Resize
 
+__all__ = ["Layout", "layout_of"]
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:

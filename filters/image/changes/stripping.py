@@ -14,6 +14,8 @@ from typing import Final
 from winnow.filters.image.changes.exif import kept_exif
 from winnow.filters.image.changes.options import Kept
 
+__all__ = ["UNSTRIPPED", "UnstrippedError", "strip"]
+
 UNSTRIPPED: Final = "unstripped"
 """Why a picture is left out whose metadata cannot be removed: its type, or a damaged file."""
 

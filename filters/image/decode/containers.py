@@ -10,6 +10,32 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
+__all__ = [
+    "FRAME_MARKERS",
+    "MOST_LOOKS",
+    "TIFF_TEXT",
+    "Bytes",
+    "CutError",
+    "HeldBytes",
+    "Part",
+    "Segments",
+    "UnreadableError",
+    "Walk",
+    "boxes",
+    "boxes_at",
+    "gif_blocks",
+    "jpeg_segments",
+    "png_chunks",
+    "riff_chunks",
+    "tiff_entries",
+    "tiff_following",
+    "tiff_numbers",
+    "tiff_order",
+    "tiff_start",
+    "tiff_values",
+    "with_segments",
+]
+
 MOST_LOOKS: Final = 4096  # segments, chunks, boxes or entries; a photograph has some dozens
 
 FRAME_MARKERS: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # tables and an extension lie between them
@@ -28,9 +54,11 @@ class Bytes(Protocol):
     @property
     def size(self) -> int:
         """How many there are."""
+        ...
 
     def at(self, offset: int, count: int) -> bytes:
         """Some of them; fewer only at the end."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from typing import Final
 
 from winnow.filters.image.decode.containers import Bytes, UnreadableError, Walk, tiff_numbers, tiff_start
 
+__all__ = ["FILLINGS", "filled_memory", "may_leave_rows"]
+
 FILLINGS: Final = (0x55, 0xAA)
 
 _PERTURB: Final = -6  # M_PERTURB of glibc's mallopt

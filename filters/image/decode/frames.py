@@ -21,6 +21,8 @@ from winnow.filters.image.decode.containers import (
     tiff_start,
 )
 
+__all__ = ["MOST_BLOCKS", "MOST_FRAMES", "counted_frames", "image_frames"]
+
 MOST_FRAMES: Final = (1 << 31) - 1  # what a format can count, and a column can hold
 MOST_BLOCKS: Final = 1 << 16  # a GIF of 16 MiB has as many
 

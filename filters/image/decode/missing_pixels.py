@@ -19,6 +19,8 @@ from winnow.filters.image.decode.containers import (
 from winnow.filters.image.decode.frames import MOST_BLOCKS
 from winnow.filters.image.decode.scans import ends
 
+__all__ = ["lacks_checks", "lacks_ends", "lacks_rows", "lacks_strips"]
+
 _CHANNELS: Final = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # by PNG's types of colour
 _PASSES: Final = (  # of Adam7: first column and row, and the steps between
     (0, 0, 8, 8),

@@ -31,6 +31,29 @@ from winnow.filters.image.decode.scans import scans_of, unchecked_coding
 from winnow.filters.image.decode.tiff_pixels import TiffPixels, tiff_pixels
 from winnow.filters.image.decode.zeroed import has_zeroed_items, webp_without_end
 
+__all__ = [
+    "DAMAGED",
+    "DECODER",
+    "REASONS",
+    "TOO_LARGE",
+    "TOO_MANY_FRAMES",
+    "TOO_MANY_PIXELS",
+    "TOO_MANY_SCANS",
+    "TOO_MUCH_METADATA",
+    "TRUNCATED",
+    "UNSUPPORTED",
+    "Checked",
+    "DecodeLimits",
+    "Still",
+    "UndecodableError",
+    "checked",
+    "decode",
+    "decode_checked",
+    "require_decoders",
+    "scale_of",
+    "sized",
+]
+
 TOO_LARGE: Final = "too_large"
 TOO_MANY_PIXELS: Final = "too_many_pixels"
 TOO_MANY_FRAMES: Final = "too_many_frames"

@@ -11,6 +11,8 @@ from winnow.filters.image.decode.containers import Bytes, Part, UnreadableError,
 from winnow.filters.image.decode.frames import MOST_BLOCKS
 from winnow.filters.image.metadata.heif_items import CODED, items
 
+__all__ = ["has_zeroed_items", "webp_without_end"]
+
 _SPARE: Final = 8  # bytes; decoders of whole WebP files miss each of the last four
 _ZEROS: Final = bytes(32)  # AVIF of libaom has at most 6 in a row, even of flat pictures, and none at its end
 _CODED: Final = (b"VP8 ", b"VP8L")

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
+__all__ = ["subject_of"]
+
 _SEQUENCE, _SET, _IDENTIFIER, _VERSION = 0x30, 0x31, 0x06, 0xA0
 _COMMON_NAME, _ORGANISATION = b"\x55\x04\x03", b"\x55\x04\x0a"
 _ENCODINGS: Final = {0x0C: "utf-8", 0x13: "ascii", 0x14: "latin-1", 0x16: "ascii", 0x1E: "utf-16-be", 0x1C: "utf-32-be"}

@@ -5,6 +5,8 @@ from typing import Final
 from winnow.filters.image.decode.containers import HeldBytes, UnreadableError, Walk, tiff_entries, tiff_start
 from winnow.filters.image.metadata.statements import Facts, shortened
 
+__all__ = ["exif_facts"]
+
 _ARTIST: Final = 315
 _COPYRIGHT: Final = 33432
 _LOCATION: Final = 34853

@@ -7,6 +7,8 @@ from winnow.filters.image.metadata.iptc import iptc_facts
 from winnow.filters.image.metadata.statements import Facts
 from winnow.filters.image.metadata.xmp import xmp_facts
 
+__all__ = ["facts_of"]
+
 
 def facts_of(content: bytes, mime: str, limits: BlockLimits) -> Facts:
     """What a file of one of the types in `winnow.filters.image.metadata.blocks.READ` says."""

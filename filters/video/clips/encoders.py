@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from av.codec.context import CodecContext
 
+__all__ = ["open_encoder"]
+
 
 def open_encoder(context: "CodecContext") -> None:
     """Open an encoder all of whose settings are made."""

@@ -10,6 +10,8 @@ from winnow.filters.operators import Assets, Operator
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.wanted import Signal
 
+__all__ = ["VideoOperator", "Watcher"]
+
 
 class Watcher(Protocol):
     """What an operator makes of one video while it is decoded: a fold over its signals."""

@@ -15,6 +15,18 @@ from numpy.typing import NDArray
 from winnow.filters.operators import IMAGES
 from winnow.filters.video.decode.wanted import Kind
 
+__all__ = [
+    "BLOCK_SECONDS",
+    "CHROMA_COLUMNS",
+    "CHROMA_ROWS",
+    "LUMA_COLUMNS",
+    "LUMA_ROWS",
+    "PATCH_COLUMNS",
+    "PATCH_ROWS",
+    "SCHEMAS",
+    "small_planes",
+]
+
 LUMA_COLUMNS: Final = 64
 LUMA_ROWS: Final = 36
 CHROMA_COLUMNS: Final = 32

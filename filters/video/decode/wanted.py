@@ -7,6 +7,8 @@ every frame. Each gets its own signals: their values depend on the video and the
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+__all__ = ["KINDS", "Clip", "Kind", "Signal"]
+
 Kind: TypeAlias = Literal["packets", "frames", "vectors", "stills", "hashes", "sound", "subtitles"]
 KINDS: Final[tuple[Kind, ...]] = ("packets", "frames", "vectors", "stills", "hashes", "sound", "subtitles")
 

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from winnow.filters.video.transitions.planes import ALIKE, CELLS, MOST_FRAMES, scores_of
 from winnow.filters.video.transitions.spans import Found, ShotsConfig, Transition, runs
 
+__all__ = ["AdaptiveDetector"]
+
 _SAME_PLACE: Final = 0.5  # of the picture; more is the same only within a shot
 
 

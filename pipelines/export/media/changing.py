@@ -13,6 +13,8 @@ from winnow.filters.image.decode.stills import DecodeLimits, Still, UndecodableE
 from winnow.pipelines.decoding.isolation import CRASHED, Room
 from winnow.pipelines.running.ledger.crashes import CrashedPictures
 
+__all__ = ["ToChange", "change_pictures"]
+
 
 @dataclass(frozen=True, slots=True)
 class ToChange:

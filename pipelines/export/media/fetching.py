@@ -29,6 +29,19 @@ from winnow.pipelines.running.ledger.crashes import CrashedPictures
 from winnow.schemas.identity import canonical_json
 from winnow.schemas.rows.draws import MIXED
 
+__all__ = [
+    "LARGE_BYTES",
+    "Asked",
+    "Fetched",
+    "Lacking",
+    "fetch_media",
+    "lacking_of",
+    "marked",
+    "mixed_medium",
+    "sums_of_items",
+    "sums_of_lists",
+]
+
 _MARK: Final = "left out"
 """The modality of a row on its way that is to be left out; its metadata say why."""
 

@@ -15,7 +15,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from winnow.pipelines.store.buckets.bucket_store import CONNECTIONS, MARK, Bucket, BucketStore, Clients, Piece, sending
+from winnow.pipelines.store.buckets.bucket_store import (
+    CONNECTIONS,
+    MARK,
+    Bucket,
+    BucketStore,
+    Clients,
+    Piece,
+    sending,
+)
 from winnow.pipelines.store.buckets.s3_errors import client_error, said
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.schemas.errors import StoreError

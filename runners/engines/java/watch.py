@@ -35,12 +35,15 @@ class OutputListener(Protocol):
 
     def on_line(self, line: str) -> None:
         """Process a line of the job server's output."""
+        ...
 
     def is_remote(self, line: str) -> bool:
         """Whether the message that begins with this line comes from Java on another machine."""
+        ...
 
     def reason_to_end(self) -> str:
         """Why the job must be ended, in one line; empty if it need not. Called every second."""
+        ...
 
 
 class NoListener:

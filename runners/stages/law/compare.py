@@ -19,7 +19,16 @@ from winnow.runners.tables.units import NAME, PRECISE, Unit
 from winnow.runners.terminal.tables import print_line, print_tables
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.law import ScalingLaw
-from winnow.scoring.sampling import Compared, Inventory, by_law, compare, known_share, proportional, temperature, unimax
+from winnow.scoring.sampling import (
+    Compared,
+    Inventory,
+    by_law,
+    compare,
+    known_share,
+    proportional,
+    temperature,
+    unimax,
+)
 
 UNIMAX_EPOCHS: Final = 4.0
 """Up to 4 epochs are nearly worth new tokens (arXiv 2305.16264)."""
