@@ -47,7 +47,8 @@ class Unit:
     of_media: bool = False  # the items are the row's media
     empty: str = ""  # the status of a row without any
     absent: tuple[str, ...] = ("no_input",)  # the statuses of signature layers that mean the same
-    reasons: tuple[str, ...] = ()  # why an item is not compared, in addition to the statuses of its signature
+    reasons: tuple[str, ...] = ()  # why an item is not compared, beside the statuses of its signature
+    most: int = 16  # that a row is taken to have on average, for dividing the work: samples have texts beside items
 
 
 ROWS: Final = Unit("rows")
@@ -76,6 +77,7 @@ class Signature:
     bytes are digests: nodes with equal ones are equal. Of others, digests are made."""
     options: Callable[[Any], Mapping[str, object]] = _none  # of the operator, given the recipe's settings
     as_measured: bool = False  # a recipe may measure it with settings of its own
+    searched: str | None = None  # the column that a search compares, if values are digests; of kinds of rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +147,6 @@ class DuplicateKind:
     of_address: bool = False
     """It compares what leads to a row, not what it holds; so the texts of dropped rows are compared, for an alarm."""
     sent_in_pieces: bool = False  # what is sent of a node grows with its size, as do its signatures
-    null_unless_asked: bool = False
-    """A recipe in full says `null` of it where it does not search for it. Later kinds do not: names of plans stay."""
     undecided: tuple[str, ...] = ("max_bucket", "max_cluster")  # settings that change no value of the layer
     bind: Callable[[Any, Any], Any] = _as_written
     """The settings with everything filled in, given the recipe's and the configuration of the signature's operator."""

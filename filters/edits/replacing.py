@@ -30,7 +30,6 @@ class Replacement(Protocol):
 
     def written(self, kinds: Sequence[str], values: Sequence[str]) -> list[str]:
         """The replacement text of each value, given its kind."""
-        ...
 
 
 _NAMES = {"national_id": "ID", "basic_auth": "PASSWORD", "assigned_secret": "SECRET"}

@@ -54,11 +54,9 @@ class FastText(Protocol):
         self, lines: Sequence[str], k: int, threshold: float, on_unicode_error: str
     ) -> tuple[list[list[str]], list[NDArray[np.float32]]]:
         """The `k` most probable labels of each line, and their probabilities, the highest first."""
-        ...
 
     def saveModel(self, path: str) -> None:  # noqa: N802
         """Write the model's file."""
-        ...
 
 
 def check_fasttext(path: str) -> FastTextHeader:

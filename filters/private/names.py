@@ -41,16 +41,13 @@ class NameModel(Protocol):
     @property
     def languages(self) -> frozenset[str] | None:
         """The languages that it knows, as ISO 639-3; None for all."""
-        ...
 
     @property
     def kinds(self) -> frozenset[str]:
         """The kinds that it detects: `name`, `address` or both."""
-        ...
 
     def __call__(self, texts: list[str], language: str) -> Sequence[Iterable[Recognised]]:
         """For each text its spans, in any order, that do not overlap. `language` is `und` where it is not known."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ class FilesFound:
 def check_files(task: FilesTask) -> FilesFound:
     """Checks that each file is unchanged, and counts its samples."""
     objects, found = open_location(task.path), FilesFound()
-    count = getattr(formats().get(task.format), "count", None)
+    known = formats().get(task.format)
     samples: Counter[tuple[str, str]] = Counter()
     uncounted: set[str] = set()
     for files in task.groups:
@@ -74,7 +74,7 @@ def check_files(task: FilesTask) -> FilesFound:
             for file in files:
                 try:
                     readable = _unchanged(objects, file, found)
-                    for counted in count(folder, file.path) if readable and count is not None else ():
+                    for counted in known.count(folder, file.path) if readable and known is not None else ():
                         samples[counted.by, counted.output] += counted.samples
                 except RecipeError as error:
                     uncounted.add(f"not counted: {error}")
@@ -252,7 +252,7 @@ class _Export:
                 self._wrong(line)
             for by, name, number in found.samples:
                 samples[by, name] += number
-        if not hasattr(formats().get(manifest.format), "count"):
+        if manifest.format not in formats():
             uncounted.add(f"not counted: no counter for {manifest.format}")
         for line in sorted(uncounted):
             self._complete = False

@@ -4,15 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Final
 
-from winnow.filters.duplicates.kind import (
-    ROWS,
-    AskedKind,
-    all_kinds,
-    find_kind,
-    kind_names,
-    kinds_in_order,
-    own_names,
-)
+from winnow.filters.duplicates.kind import ROWS, AskedKind, all_kinds, find_kind, kind_names, kinds_in_order
 from winnow.pipelines.store import layout
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import Problem, Problems, recipe_error, shown, suggestion
@@ -20,18 +12,13 @@ from winnow.schemas.recipe import DedupeConfig, OperatorEntry, Recipe
 from winnow.schemas.recipe.build import build_value, settings
 from winnow.schemas.recipe.nodes import Scalar, located
 
-__all__ = [
-    "DIGEST",
-    "asked_kinds",
-    "compares_digests",
-    "duplicate_kinds",
-    "max_clusters",
-    "signature_entries",
-    "spelt_out",
-]
-
 DIGEST: Final = "text.digest"
 """The layer by which texts are compared where no kind compares them."""
+
+_ALWAYS_SAID: Final = frozenset(
+    {"exact", "url", "near", "image_bytes", "pdq", "embedding", "vpdq", "video_embedding", "captions"}
+)
+"""The kinds of which a recipe in full says `null` if it does not search for them, so that names of plans stay."""
 
 
 def asked_kinds(recipe: Recipe) -> tuple[AskedKind, ...]:
@@ -111,7 +98,6 @@ def spelt_out(recipe: Recipe) -> Recipe:
     config = recipe.dedupe
     if config is None:
         return recipe
-    place, asked = config.place, {of.kind.name: asdict(of.settings) for of in asked_kinds(recipe)}
-    own = kinds_in_order({*own_names(), *asked})
-    settings = {kind.name: asked.get(kind.name) for kind in own if kind.name in asked or kind.null_unless_asked}
-    return replace(recipe, dedupe=replace(config, kinds=located(settings, place)))
+    place, asked = config.place, {one.kind.name: asdict(one.settings) for one in asked_kinds(recipe)}
+    said = {kind.name: asked.get(kind.name) for kind in kinds_in_order(_ALWAYS_SAID | asked.keys())}
+    return replace(recipe, dedupe=replace(config, kinds=located(said, place)))

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from winnow.filters.duplicates.stars import Stars, stars
 from winnow.pipelines.dedupe.clusters import CUT, NAMED, Clusters
-from winnow.pipelines.dedupe.joins import values_of_nodes
-from winnow.pipelines.dedupe.nodes import shard_ranges, shards_of
+from winnow.pipelines.dedupe.groups import values_of_nodes
+from winnow.pipelines.dedupe.nodes import shard_ranges
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
@@ -23,8 +23,6 @@ from winnow.pipelines.running.row_arrays import ids_column, run_starts, single_a
 from winnow.pipelines.running.scratch_parts import put_part, read_part
 from winnow.pipelines.store.concurrency import map_objects
 from winnow.schemas.rows.duplicates import Kind
-
-__all__ = ["CutChains", "count_cut", "cut_chains", "send_chains"]
 
 
 def send_chains(
@@ -68,10 +66,10 @@ def cut_chains(
         if found is not None:
             cut = _clusters(members, found)
             counted += CutChains.of(cut)
-            sent.append((cut, search.listed.group_of(shards_of(cut["node"].to_numpy()))))
+            sent.append(cut)
     note = f"{search.scratch}/{kind}/chains/{partition:08d}.json"
     search.store.objects.put(note, orjson.dumps(counted))
-    yield from addressed_blocks(f"cut-{partition}", sent, search.listed.groups)
+    yield from search.to_shards(f"cut-{partition}", sent, "node")
 
 
 @dataclass(frozen=True, slots=True)

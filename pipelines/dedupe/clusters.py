@@ -98,7 +98,7 @@ def join_forests(
     if joined:
         parts = read_parts(search.store.objects, search.scratch, f"{kind}/{_FORESTS}", search.listed.groups)
         yield from empty_blocks(search.listed.groups, "stars", EDGES)
-        yield from _send_stars(search, "joined", merge_forests([_edges_of([part]) for part in parts]))
+        yield from _send_stars(search, "joined", merge_forests([edges_of([part]) for part in parts]))
 
 
 def unjoined_edges(search: Search, kind: Kind) -> int:
@@ -142,14 +142,14 @@ class StarRound:
     def send_edges(self, part: int) -> Iterator[AddressedBlock]:
         """Send the edges of one table to the partitions of both of their ends."""
         what = f"{self.kind}/{_STARS}-{self.number - 1}" if self.number else f"{self.kind}/{_FORESTS}"
-        edges = _edges_of([read_part(self.search.store.objects, self.search.scratch, what, part)])
+        edges = edges_of([read_part(self.search.store.objects, self.search.scratch, what, part)])
         if part == 0:
             yield from empty_blocks(self.partitions, "stars", EDGES)
         yield from self._send(f"edges-{part}", mirrored(*edges))
 
     def join_upward(self, partition: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
         """Join the larger neighbours of each node to its smallest one, and send these edges by their larger end."""
-        first, second = distinct_pairs(*_edges_of(batches))
+        first, second = distinct_pairs(*edges_of(batches))
         note = f"{self._notes}{partition:08d}.json"
         self.search.store.objects.put(note, orjson.dumps(_unsettled(first, second)))
         if partition == 0:
@@ -158,7 +158,7 @@ class StarRound:
 
     def join_downward(self, partition: int, batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
         """Join each node and its smaller neighbours to the smallest of them, and write those edges as a table."""
-        batch = _edges_batch(small_star(*_edges_of(batches)))
+        batch = edges_batch(small_star(*edges_of(batches)))
         put_part(
             self.search.store.objects, self.search.scratch, f"{self.kind}/{_STARS}-{self.number}", partition, batch
         )
@@ -184,7 +184,7 @@ class StarRound:
         left = read_part(self.search.store.objects, self.search.scratch, f"{self.kind}/{_STARS}-{self.number}", part)
         if part == 0:
             yield from empty_blocks(self.search.listed.groups, "stars", EDGES)
-        yield from _send_stars(self.search, f"stars-{part}", _edges_of([left]))
+        yield from _send_stars(self.search, f"stars-{part}", edges_of([left]))
 
     @property
     def _notes(self) -> str:
@@ -192,7 +192,7 @@ class StarRound:
 
     def _send(self, origin: str, edges: Edges) -> Iterator[AddressedBlock]:
         partition_of = partition_of_key(pa.array(edges[0]), self.partitions)
-        return addressed_blocks(origin, [(_edges_batch(edges), partition_of)], self.partitions)
+        return addressed_blocks(origin, [(edges_batch(edges), partition_of)], self.partitions)
 
 
 def _unsettled(first: Words, second: Words) -> int:
@@ -208,7 +208,7 @@ def send_clusters(
     search: Search, kind: Kind, shard_group: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[AddressedBlock]:
     """Send a shard group's share of each cluster to the partition of its centre, and requests to other shard groups."""
-    centres, outer = _edges_of(batches)
+    centres, outer = edges_of(batches)
     shards = search.listed.in_group(shard_group)
     matches = [read_part(search.store.objects, search.scratch, f"{kind}/matches", shard) for shard in shards]
     members = [read_part(search.store.objects, search.scratch, f"{kind}/members", shard) for shard in shards]
@@ -328,14 +328,15 @@ def _sum_clusters(
 
 
 def _send_stars(search: Search, origin: str, stars: Edges) -> Iterator[AddressedBlock]:
-    shard_groups = search.listed.group_of(shards_of(stars[1]))
-    return addressed_blocks(origin, [(_edges_batch(stars), shard_groups)], search.listed.groups)
+    return search.to_shards(origin, [edges_batch(stars)], "second")
 
 
-def _edges_of(batches: Iterable[pa.RecordBatch]) -> Edges:
+def edges_of(batches: Iterable[pa.RecordBatch]) -> Edges:
+    """Return the edges of batches of `EDGES`, or of others with such columns."""
     held = list(batches)
     return uint64_column(held, "first"), uint64_column(held, "second")
 
 
-def _edges_batch(edges: Edges) -> pa.RecordBatch:
+def edges_batch(edges: Edges) -> pa.RecordBatch:
+    """Return edges as `EDGES`."""
     return pa.RecordBatch.from_arrays([pa.array(edges[0]), pa.array(edges[1])], schema=EDGES)

@@ -8,7 +8,7 @@ becomes of a row some of whose items have copies is left to rules.
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +24,6 @@ from winnow.pipelines.store import layout
 from winnow.schemas.errors import StageError
 from winnow.schemas.rows.duplicates import ID_BYTES, NOT_MEASURED, OK
 from winnow.schemas.tombstones import FORGOTTEN
-
-__all__ = ["IDS", "Compared", "NodeStatuses", "SignatureReader", "reader_of"]
 
 IDS = Column(layout.SAMPLES, "id")
 _MODALITY = Column(layout.SAMPLES, "modality")
@@ -53,72 +51,91 @@ class NodeStatuses:
     items: pa.StringArray | None = None  # of all rows together
 
 
-class SignatureReader(Protocol):
-    """Reads what a kind compares out of batches of a shard."""
-
-    @property
-    def columns(self) -> Sequence[Column]:
-        """The columns of nodes and values, beside the ids."""
-
-    def compared(self, batch: Batch, /) -> Compared:
-        """The nodes that are compared."""
-
-    @property
-    def status_columns(self) -> Sequence[Column]:
-        """The columns that statuses are made of."""
-
-    def statuses(self, batch: Batch, /) -> NodeStatuses:
-        """What is compared, and why the rest is not."""
-
-
-def reader_of(asked: AskedKind) -> SignatureReader:
-    """Return what reads the nodes of a kind."""
-    if not asked.kind.unit.of_items:
-        return _Rows(asked)
-    return _Media(asked) if asked.layer == layout.SAMPLES else _MeasuredItems(asked)
-
-
 @dataclass(frozen=True)
-class _Rows:
-    """Rows, by columns of a layer."""
+class SignatureReader:
+    """Reads what a kind compares out of batches of a shard: here rows, by columns of a layer."""
 
     asked: AskedKind
 
     @property
     def columns(self) -> list[Column]:
+        """The columns of nodes and their digests, beside the ids."""
         return [Column(self.asked.layer, leaf) for leaf in self.asked.kind.signature.leaves]
 
-    def compared(self, batch: Batch) -> Compared:
-        statuses, values = self._values(batch)
-        rows = np.flatnonzero(pc.equal(statuses, OK).to_numpy(zero_copy_only=False))
-        chosen = values.take(pa.array(rows))
-        places = places_of(rows, np.zeros_like(rows))
-        return Compared(places, _digests(chosen), batch[IDS.name].take(pa.array(rows)), chosen)
+    @property
+    def searched(self) -> list[Column]:
+        """The same, with the column of what the kind's search compares if it is another."""
+        leaf = self.asked.kind.signature.searched
+        return self.columns if leaf is None else [*self.columns, Column(self.asked.layer, leaf)]
 
     @property
     def status_columns(self) -> list[Column]:
+        """The columns that statuses are made of."""
         return [Column(self.asked.layer, "status"), *self.columns]
 
+    def compared(self, batch: Batch) -> Compared:
+        """The nodes that are compared."""
+        statuses, values = self._values([batch[one.name] for one in self.columns])
+        rows = np.flatnonzero(pc.equal(statuses, OK).to_numpy(zero_copy_only=False))
+        taken = pa.array(rows)
+        chosen = values.take(taken)
+        searched = batch.get(f"{self.asked.layer}.{self.asked.kind.signature.searched}")
+        compared = chosen if searched is None else searched.take(taken)
+        return Compared(places_of(rows, np.zeros_like(rows)), _digests(chosen), batch[IDS.name].take(taken), compared)
+
     def statuses(self, batch: Batch) -> NodeStatuses:
+        """What is compared, and why the rest is not."""
         said = batch[f"{self.asked.layer}.status"]
-        return NodeStatuses(pc.if_else(pc.equal(said, OK), self._values(batch)[0], said))
+        return NodeStatuses(
+            pc.if_else(pc.equal(said, OK), self._values([batch[one.name] for one in self.columns])[0], said)
+        )
 
-    def _values(self, batch: Batch) -> tuple[pa.StringArray, pa.Array]:
-        return self.asked.kind.signature.values(self.asked.settings, [batch[one.name] for one in self.columns])
+    def _values(self, leaves: Sequence[pa.Array]) -> tuple[pa.StringArray, pa.Array]:
+        """The status of each node, and its value."""
+        return self.asked.kind.signature.values(self.asked.settings, leaves)
 
 
-@dataclass(frozen=True)
-class _MeasuredItems:
+class _Media(SignatureReader):
+    """Media, by what ingest has written of each."""
+
+    @property
+    def columns(self) -> list[Column]:
+        return [MEDIA]
+
+    @property
+    def status_columns(self) -> list[Column]:
+        return [MEDIA, _MODALITY]
+
+    def compared(self, batch: Batch) -> Compared:
+        counts, (statuses, values) = self._counts(batch), self._of_items(batch)
+        rows, items = rows_and_items(counts)
+        chosen = np.flatnonzero(pc.equal(statuses, OK).to_numpy(zero_copy_only=False))
+        rows, items, found = rows[chosen], items[chosen], values.take(pa.array(chosen))
+        ids = item_ids(batch[IDS.name].take(pa.array(rows)), items)
+        return Compared(places_of(rows, items), _digests(found), ids, found)
+
+    def statuses(self, batch: Batch) -> NodeStatuses:
+        counts, (items, _) = self._counts(batch), self._of_items(batch)
+        forgotten = pc.equal(batch[_MODALITY.name], FORGOTTEN)
+        rows = pc.if_else(forgotten, FORGOTTEN, _row_statuses(counts, items, self.asked.kind.unit.empty))
+        return NodeStatuses(rows, np.where(forgotten.to_numpy(zero_copy_only=False), -1, counts), items)
+
+    def _counts(self, batch: Batch) -> Positions:
+        """How many items each row has."""
+        return list_counts(batch[MEDIA.name])
+
+    def _of_items(self, batch: Batch) -> tuple[pa.StringArray, pa.Array]:
+        """The statuses of all items, and the values of those that are compared."""
+        media = batch[MEDIA.name].flatten()
+        return self._values([pc.struct_field(media, leaf) for leaf in self.asked.kind.signature.leaves])
+
+
+class _MeasuredItems(_Media):
     """Items by what an operator measured of each: lists in a layer, which also says why an item has none."""
-
-    asked: AskedKind
 
     @property
     def columns(self) -> list[Column]:
         return [Column(self.asked.layer, leaf) for leaf in ("status", "items", *self.asked.kind.signature.leaves)]
-
-    def compared(self, batch: Batch) -> Compared:
-        return _compared_items(batch, self._counts(batch), *self._values(batch))
 
     @property
     def status_columns(self) -> list[Column]:
@@ -126,7 +143,7 @@ class _MeasuredItems:
 
     def statuses(self, batch: Batch) -> NodeStatuses:
         layer, unit = self.asked.layer, self.asked.kind.unit
-        counts, (items, _) = self._counts(batch), self._values(batch)
+        counts, (items, _) = self._counts(batch), self._of_items(batch)
         measured = batch[f"{layer}.status"]
         unmeasured = pc.if_else(pc.is_in(measured, pa.array(unit.absent)), unit.empty, measured)
         rows = pc.if_else(pc.equal(measured, OK), _row_statuses(counts, items, unit.empty), unmeasured)
@@ -140,35 +157,18 @@ class _MeasuredItems:
             raise StageError(f"dedupe: lists of {layer} that belong together differ in length; run 'winnow audit'")
         return counts[0]
 
-    def _values(self, batch: Batch) -> tuple[pa.StringArray, pa.Array]:
-        """Return of all items the statuses, and the values of those that are compared."""
+    def _of_items(self, batch: Batch) -> tuple[pa.StringArray, pa.Array]:
         items, *lists = (batch[column.name].flatten() for column in self.columns[1:])
-        measured, values = self.asked.kind.signature.values(self.asked.settings, lists)
+        measured, values = self._values(lists)
         said = pc.fill_null(items, NOT_MEASURED)
         return pc.if_else(pc.equal(said, OK), measured, said), values
 
 
-@dataclass(frozen=True)
-class _Media:
-    """Media, by what ingest has written of each."""
-
-    asked: AskedKind
-    columns: tuple[Column, ...] = (MEDIA,)
-    status_columns: tuple[Column, ...] = (MEDIA, _MODALITY)
-
-    def compared(self, batch: Batch) -> Compared:
-        return _compared_items(batch, list_counts(batch[MEDIA.name]), *self._values(batch))
-
-    def statuses(self, batch: Batch) -> NodeStatuses:
-        counts, (items, _) = list_counts(batch[MEDIA.name]), self._values(batch)
-        forgotten = pc.equal(batch[_MODALITY.name], FORGOTTEN)
-        rows = pc.if_else(forgotten, FORGOTTEN, _row_statuses(counts, items, self.asked.kind.unit.empty))
-        return NodeStatuses(rows, np.where(forgotten.to_numpy(zero_copy_only=False), -1, counts), items)
-
-    def _values(self, batch: Batch) -> tuple[pa.StringArray, pa.Array]:
-        media = batch[MEDIA.name].flatten()
-        leaves = [pc.struct_field(media, leaf) for leaf in self.asked.kind.signature.leaves]
-        return self.asked.kind.signature.values(self.asked.settings, leaves)
+def reader_of(asked: AskedKind) -> SignatureReader:
+    """Return what reads the nodes of a kind."""
+    if not asked.kind.unit.of_items:
+        return SignatureReader(asked)
+    return (_Media if asked.layer == layout.SAMPLES else _MeasuredItems)(asked)
 
 
 def _digests(values: pa.Array) -> pa.FixedSizeBinaryArray:
@@ -177,14 +177,6 @@ def _digests(values: pa.Array) -> pa.FixedSizeBinaryArray:
         return values
     # microseconds each, a fraction of what reading and sending it takes
     return pa.array([hashlib.blake2b(one, digest_size=ID_BYTES).digest() for one in values.to_pylist()], _DIGEST)
-
-
-def _compared_items(batch: Batch, counts: Positions, statuses: pa.StringArray, values: pa.Array) -> Compared:
-    rows, items = rows_and_items(counts)
-    chosen = np.flatnonzero(pc.equal(statuses, OK).to_numpy(zero_copy_only=False))
-    rows, items, found = rows[chosen], items[chosen], values.take(pa.array(chosen))
-    ids = item_ids(batch[IDS.name].take(pa.array(rows)), items)
-    return Compared(places_of(rows, items), _digests(found), ids, found)
 
 
 def _row_statuses(counts: Positions, items: pa.StringArray, empty: str) -> pa.StringArray:

@@ -26,26 +26,31 @@ from winnow.pipelines.dedupe.clusters import (
     send_node_clusters,
     step_of,
 )
-from winnow.pipelines.dedupe.groups import GROUP_SUMMARIES, NODE_BYTES, empty_blocks, group_digests, send_digests
-from winnow.pipelines.dedupe.joins import join_values, send_values
-from winnow.pipelines.dedupe.matches import MATCHES, put_matches
+from winnow.pipelines.dedupe.groups import (
+    GROUP_SUMMARIES,
+    NODE_BYTES,
+    empty_blocks,
+    group_digests,
+    send_digests,
+    values_of_nodes,
+)
+from winnow.pipelines.dedupe.joins import find_pairs, join_values, judge_pairs, send_pieces, send_values
+from winnow.pipelines.dedupe.matches import MATCHES, put_matches, send_firsts
 from winnow.pipelines.dedupe.near import (
     KEY_BYTES,
     UNRESOLVED,
     find_candidates,
     send_bands,
-    send_shingles,
-    send_signatures,
+    shingles_of_nodes,
     verify_by_shingles,
     verify_by_signature,
 )
 from winnow.pipelines.dedupe.outcomes import put_equal_outcomes, put_near_outcomes
-from winnow.pipelines.dedupe.pieces import find_pairs, judge_pairs, send_firsts, send_pieces
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.dedupe.training import SAMPLED, sample_values, train, training_of
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import Engine, Exchange, partitions_for
-from winnow.pipelines.running.job_steps import Batches, Blocks, JobSteps, sending, task_numbers
+from winnow.pipelines.running.job_steps import Batches, Blocks, JobSteps, sending, split_by_origin, task_numbers
 from winnow.schemas.rows.duplicates import Kind
 
 Step: TypeAlias = tuple[str, int, Callable[[int, Iterable[pa.RecordBatch]], Iterator[AddressedBlock]]]
@@ -102,16 +107,16 @@ class SearchGraph:
             return (
                 ("Pieces", groups, partial(send_pieces, search, kind, blocks)),
                 ("Pairs", blocks, partial(find_pairs, search, kind, blocks)),
-                ("Firsts", groups, partial(send_firsts, search, kind)),
+                ("Firsts", groups, partial(send_firsts, search, kind, values_of_nodes)),
                 ("Judged", groups, partial(judge_pairs, search, kind)),
             )
         partitions = partitions_for(nodes * how.settings.bands * KEY_BYTES)
         return (
             ("Bands", groups, partial(send_bands, search, kind, partitions)),
             ("Candidates", partitions, partial(find_candidates, search, kind)),
-            ("Signatures", groups, partial(send_signatures, search, kind)),
+            ("Signatures", groups, partial(send_firsts, search, kind, values_of_nodes)),
             (_ESTIMATED, groups, partial(verify_by_signature, search, kind)),
-            ("Shingles", groups, partial(send_shingles, search, kind)),
+            ("Shingles", groups, partial(send_firsts, search, kind, shingles_of_nodes)),
             ("Compared", groups, partial(verify_by_shingles, search, kind)),
         )
 
@@ -125,7 +130,7 @@ class SearchGraph:
     def _search_kind(self, kind: Kind, start: PCollection[str], shard_groups: PCollection[int]) -> None:
         search, partitions = self.search, self._digest_partitions(kind)
         steps = _steps(search)
-        digests = shard_groups | f"Digests.{kind}" >> sending(_send_digests, search, kind, partitions)
+        digests = shard_groups | f"Digests.{kind}" >> sending(send_digests, search, kind, partitions)
         groups = steps.exchange(f"Groups.{kind}", digests, partial(group_digests, search, kind))
         summaries = (groups, start | f"Empty.{kind}" >> sending(_empty_blocks, search, kind, GROUP_SUMMARIES))
         if search.kinds[kind].search is None:
@@ -138,7 +143,7 @@ class SearchGraph:
         for name, _, consume in self._finding(kind):
             flow: Blocks = steps.exchange(step_of(name, kind), found, consume)
             if name == _ESTIMATED:
-                clear, flow = _split_by_origin(UNRESOLVED, flow, kind)
+                flow, clear = split_by_origin(flow, UNRESOLVED, step_of("Unresolved", kind))
                 edges.append(clear)
             found = flow
         edges.append(flow)
@@ -189,7 +194,7 @@ def _build_outcomes(search: Search, kind: Kind, stars: Blocks) -> None:
     """Add the steps from stars to the outcome of each row."""
     steps = _steps(search)
     stars_sent = steps.exchange(step_of("Stars", kind), stars, partial(send_clusters, search, kind))
-    parts, requests = _split_by_origin(REQUESTS, stars_sent, kind)
+    requests, parts = split_by_origin(stars_sent, REQUESTS, step_of("Requests", kind))
     named = steps.exchange(step_of("MergedClusters", kind), parts, partial(merge_clusters, search))
     if search.chains(kind) is not None:
         chains = steps.exchange(step_of("Chains", kind), named, partial(send_chains, search, kind))
@@ -201,29 +206,6 @@ def _build_outcomes(search: Search, kind: Kind, stars: Blocks) -> None:
 
 def _steps(search: Search) -> JobSteps:
     return JobSteps(search.store.objects, search.scratch)
-
-
-def _split_by_origin(origin: str, blocks: Blocks, kind: Kind) -> tuple[Blocks, Blocks]:
-    """Return the blocks of other origins, and those of this one."""
-    others = blocks | step_of(f"Not.{origin}", kind) >> beam.Filter(_has_other_origin, origin).with_output_types(
-        AddressedBlock
-    )
-    these = blocks | step_of(f"Only.{origin}", kind) >> beam.Filter(_has_origin, origin).with_output_types(
-        AddressedBlock
-    )
-    return others, these
-
-
-def _has_origin(block: AddressedBlock, origin: str) -> bool:
-    return block.origin.startswith(origin)
-
-
-def _has_other_origin(block: AddressedBlock, origin: str) -> bool:
-    return not block.origin.startswith(origin)
-
-
-def _send_digests(shard_group: int, search: Search, kind: Kind, partitions: int) -> Iterator[AddressedBlock]:
-    return send_digests(search, kind, shard_group, partitions)
 
 
 def _empty_blocks(_: str, search: Search, name: str, schema: pa.Schema) -> Iterator[AddressedBlock]:

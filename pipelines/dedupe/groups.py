@@ -1,4 +1,4 @@
-"""Finds nodes with equal digests.
+"""Finds nodes with equal digests, and reads what is compared of the others.
 
 Each shard sends one line per digest to the digest's partition, gets one line back, and expands it to its own nodes. So
 a text that fills a store takes one line per shard, not one per copy.
@@ -13,17 +13,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.dedupe.compared import IDS, reader_of
-from winnow.pipelines.dedupe.nodes import local_places, nodes_of, places_from, shards_of
-from winnow.pipelines.dedupe.search import Search, read_shard
+from winnow.pipelines.dedupe.nodes import first_place, local_places, nodes_of, places_from, shards_of
+from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
-from winnow.pipelines.running.row_arrays import (
-    find_in_sorted,
-    ids_column,
-    run_starts,
-    single_array,
-    uint64_column,
-)
+from winnow.pipelines.running.row_arrays import find_in_sorted, ids_column, run_starts, single_array, uint64_column
 from winnow.pipelines.running.scratch_parts import put_part
 from winnow.schemas.errors import StageError
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind
@@ -49,6 +43,7 @@ Here `matched` is the smallest id of another shard's member, or the root's own i
 """
 
 _NODES_AT_ONCE = 1 << 16
+_NODES_TAKEN = 1 << 14  # with their values
 
 
 @dataclass(frozen=True)
@@ -99,14 +94,14 @@ class _Digests:
     def of(cls, search: Search, kind: Kind, shard: int) -> "_Digests":
         places, held = [np.zeros(0, np.int64)], []
         reader = reader_of(search.kinds[kind])
-        for at, batch in read_shard(search, shard, [*reader.columns, IDS]):
+        for at, batch in search.listed.read(shard, [*reader.columns, IDS]):
             found = reader.compared(batch)
             held.append(pa.RecordBatch.from_arrays([found.digests, found.ids], ["digest", "id"]))
             places.append(places_from(found.places, at))
         return cls(np.concatenate(places), ids_column(held, "digest"), ids_column(held, "id"))
 
 
-def send_digests(search: Search, kind: Kind, shard_group: int, partitions: int) -> Iterator[AddressedBlock]:
+def send_digests(shard_group: int, search: Search, kind: Kind, partitions: int) -> Iterator[AddressedBlock]:
     """Send each digest of each shard once, with the smallest id among its nodes, that node, and their number."""
 
     def batches() -> Iterator[tuple[pa.RecordBatch, NDArray[np.uint32]]]:
@@ -166,8 +161,7 @@ def group_digests(
         ],
         schema=GROUP_SUMMARIES,
     )
-    shard_groups = search.listed.group_of(shards_of(nodes[members]))
-    yield from addressed_blocks(f"{kind}-groups-{partition}", [(summaries, shard_groups)], search.listed.groups)
+    yield from search.to_shards(f"{kind}-groups-{partition}", [summaries], "node")
 
 
 def empty_blocks(partitions: int, name: str, schema: pa.Schema) -> Iterator[AddressedBlock]:
@@ -244,7 +238,36 @@ def _match_within_shard(
     matched[0][several[nearer]], matched[1][several[nearer]] = high[nearer], low[nearer]
 
 
-def places_other_than_roots(members: pa.RecordBatch) -> NDArray[np.int64]:
-    """Return the places of the members that are not roots."""
-    others = members.filter(pc.not_equal(members["node"], members["root"]))
-    return local_places(others["node"].to_numpy())
+def values_of_groups(
+    search: Search, kind: Kind, shard_group: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Store the groups of equal nodes of a shard group; yield the node, id and value of one node of each group.
+
+    Each batch comes with a name that no other batch of the search has.
+    """
+    reader = reader_of(search.kinds[kind])
+    for shard, members in put_members(search, kind, shard_group, batches):
+        others = members.filter(pc.not_equal(members["node"], members["root"]))
+        left_out = local_places(others["node"].to_numpy())
+        for at, batch in search.listed.read(shard, [*reader.searched, IDS]):
+            found = reader.compared(batch)
+            places = places_from(found.places, at)
+            chosen = np.flatnonzero(~np.isin(places, left_out))
+            taken = pa.array(chosen)
+            columns = [pa.array(nodes_of(shard, places[chosen])), found.ids.take(taken), found.values.take(taken)]
+            yield f"{shard:08d}-{at:08d}", pa.RecordBatch.from_arrays(columns, ["node", "id", "value"])
+
+
+def values_of_nodes(search: Search, kind: Kind, shard: int, nodes: Words) -> Iterator[tuple[slice, pa.RecordBatch]]:
+    """Yield the ids, digests and values of some nodes of a shard, part by part; they are sorted and may repeat."""
+    reader, places = reader_of(search.kinds[kind]), local_places(nodes)
+    for at, batch in search.listed.read(shard, [*reader.searched, IDS]):
+        first, last = np.searchsorted(places, (first_place(at), first_place(at + len(batch[IDS.name]))))
+        if first == last:
+            continue
+        found = reader.compared(batch)
+        held = pa.RecordBatch.from_arrays([found.ids, found.digests, found.values], ["id", "digest", "value"])
+        there = places_from(found.places, at)
+        for begin in range(first, last, _NODES_TAKEN):
+            part = slice(begin, min(begin + _NODES_TAKEN, last))
+            yield part, held.take(pa.array(np.searchsorted(there, places[part])))

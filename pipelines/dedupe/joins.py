@@ -1,6 +1,8 @@
-"""Runs the searches of kinds whose similar nodes are found in blocks (`filters.duplicates.searches.BlockSearch`).
+"""Runs the searches of kinds whose similar nodes are found in blocks: of values, or of pieces of values.
 
-Nodes with equal digests are merged first (`groups`). Of each group one node sends its value to its blocks.
+Nodes with equal digests are merged first (`groups`). Of each group one node sends its value, or the pieces of it, to
+blocks. A block of values says which are similar (`filters.duplicates.searches.BlockSearch`); a block of pieces, which
+are to be compared (`PieceSearch`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,20 +11,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.duplicates.searches import BlockSearch, Positions
-from winnow.pipelines.dedupe.compared import IDS, reader_of
-from winnow.pipelines.dedupe.groups import places_other_than_roots, put_members
-from winnow.pipelines.dedupe.matches import JOINED_ONLY, MATCHES
-from winnow.pipelines.dedupe.nodes import first_place, local_places, nodes_of, places_from, shards_of
-from winnow.pipelines.dedupe.search import Search, read_shard
+from winnow.filters.duplicates.searches import BlockSearch, PieceSearch, Positions
+from winnow.pipelines.dedupe.groups import values_of_groups
+from winnow.pipelines.dedupe.matches import JOINED_ONLY, MATCHES, compared_pairs, send_pairs
+from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.dedupe.training import learnt
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks
-from winnow.pipelines.running.row_arrays import ids_column, uint64_column
+from winnow.pipelines.running.row_arrays import ids_column, run_starts, uint64_column
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind
 from winnow.schemas.uint128 import Words
-
-__all__ = ["join_values", "send_values", "values_of_groups", "values_of_nodes"]
 
 
 def send_values(
@@ -39,40 +37,6 @@ def send_values(
                 yield some if sent.parts is None else some.append_column("part", pa.array(sent.parts)), sent.blocks
 
     return addressed_blocks(f"{kind}-values-{shard_group}", sent(), blocks)
-
-
-def values_of_groups(
-    search: Search, kind: Kind, shard_group: int, batches: Iterable[pa.RecordBatch]
-) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Store the groups of equal nodes of a shard group; yield the node, id and value of one node of each group.
-
-    Each batch comes with a name that no other batch of the search has.
-    """
-    reader = reader_of(search.kinds[kind])
-    for shard, members in put_members(search, kind, shard_group, batches):
-        left_out = places_other_than_roots(members)
-        for at, batch in read_shard(search, shard, [*reader.columns, IDS]):
-            found = reader.compared(batch)
-            places = places_from(found.places, at)
-            chosen = np.flatnonzero(~np.isin(places, left_out))
-            taken = pa.array(chosen)
-            columns = [pa.array(nodes_of(shard, places[chosen])), found.ids.take(taken), found.values.take(taken)]
-            yield f"{shard:08d}-{at:08d}", pa.RecordBatch.from_arrays(columns, ["node", "id", "value"])
-
-
-def values_of_nodes(search: Search, kind: Kind, shard: int, nodes: Words) -> Iterator[tuple[slice, pa.RecordBatch]]:
-    """Yield the ids and values of some nodes of a shard, part by part; they are sorted and may repeat."""
-    reader, places = reader_of(search.kinds[kind]), local_places(nodes)
-    for at, batch in read_shard(search, shard, [*reader.columns, IDS]):
-        begin, end = np.searchsorted(places, (first_place(at), first_place(at + len(batch[IDS.name]))))
-        if begin == end:
-            continue
-        found = reader.compared(batch)
-        taken = pa.array(np.searchsorted(places_from(found.places, at), places[begin:end]))
-        yield (
-            slice(begin, end),
-            pa.RecordBatch.from_arrays([found.ids.take(taken), found.values.take(taken)], ["id", "value"]),
-        )
 
 
 def join_values(
@@ -92,14 +56,9 @@ def join_values(
     search.count(kind, found.counted, f"joined-{block:08d}")
     root, leaf = found.forest
     root, leaf = (np.where(nodes[root] < nodes[leaf], *ends) for ends in ((root, leaf), (leaf, root)))
-    sent = [
-        (lines, search.listed.group_of(shards_of(lines["node"].to_numpy())))
-        for lines in (
-            _lines(nodes, ids, (found.matched, found.nearest), found.similarity, exactly=found.exactly),
-            _lines(nodes, ids, (root, leaf), np.full(len(root), JOINED_ONLY), exactly=found.exactly),
-        )
-    ]
-    yield from addressed_blocks(f"{kind}-pairs-{block}", sent, search.listed.groups)
+    best = _lines(nodes, ids, (found.matched, found.nearest), found.similarity, exactly=found.exactly)
+    joined = _lines(nodes, ids, (root, leaf), np.full(len(root), JOINED_ONLY), exactly=found.exactly)
+    yield from search.to_shards(f"{kind}-pairs-{block}", [best, joined], "node")
 
 
 def _of_blocks(search: Search, kind: Kind) -> BlockSearch:
@@ -120,3 +79,63 @@ def _lines(
     measured = [pa.array(similarity), pa.array(similarity), pa.array(np.full(len(one), exactly))]
     named = [ids.take(pa.array(end)).cast(pa.binary(ID_BYTES)) for end in ends]
     return pa.RecordBatch.from_arrays([pa.array(nodes[one]), pa.array(nodes[other]), *named, *measured], schema=MATCHES)
+
+
+def send_pieces(
+    search: Search, kind: Kind, blocks: int, shard_group: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[AddressedBlock]:
+    """Store the groups of equal nodes of a shard group, and send the pieces of one node of each group."""
+    how = _by_pieces(search, kind)
+
+    def sent() -> Iterator[tuple[pa.RecordBatch, Positions]]:
+        for _, lines in values_of_groups(search, kind, shard_group, batches):
+            for some in how.cut(lines["value"], blocks):
+                of = pa.array(some.positions)
+                columns = [lines["node"].take(of), lines["id"].take(of), some.pieces]
+                yield pa.RecordBatch.from_arrays(columns, ["node", "id", "piece"]), some.blocks
+
+    return addressed_blocks(f"{kind}-pieces-{shard_group}", sent(), blocks)
+
+
+def find_pairs(
+    search: Search, kind: Kind, blocks: int, block: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[AddressedBlock]:
+    """Send the pairs of nodes that a block of pieces finds to the shard groups of their first nodes."""
+    held = list(batches)
+    if not held:
+        return
+    high, low = ids_column(held, "id")
+    order = np.lexsort((low, high))  # which pairs a common piece gives does not depend on where nodes are stored
+    starts = run_starts(high[order], low[order])
+    numbers = np.zeros(len(order), np.int64)
+    numbers[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(order))))
+    nodes = uint64_column(held, "node")[order[starts]]
+    pieces = pa.concat_arrays([batch["piece"] for batch in held])
+    found = _by_pieces(search, kind).pair(search.kinds[kind].settings, pieces, numbers, block, blocks)
+    search.count(kind, found.counted, f"paired-{block:08d}")
+    first, second = nodes[found.first], nodes[found.second]
+    yield from send_pairs(search, kind, block, np.minimum(first, second), np.maximum(first, second))
+
+
+def judge_pairs(
+    search: Search, kind: Kind, shard_group: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[AddressedBlock]:
+    """Compare each pair of values, and send those that are similar to both nodes' shard groups."""
+    how, settings = _by_pieces(search, kind), search.kinds[kind].settings
+    edges: list[pa.RecordBatch] = []
+    for found in compared_pairs(search, kind, batches):
+        theirs = found.seconds["value"].dictionary_encode()  # a node may be the second of many pairs
+        at = theirs.indices.to_numpy().astype(np.int64)
+        ours, firsts = np.unique(found.of, return_inverse=True)
+        values = found.firsts["value"].take(pa.array(ours))
+        judged = how.judge(settings, values, theirs.dictionary, (firsts, at))
+        similar = np.flatnonzero(judged.enough)
+        exactly = np.ones(len(similar), np.bool_)
+        edges += found.pairs.take(similar).matches(judged.there[similar], judged.back[similar], exactly)
+    yield from search.to_shards(f"{kind}-judged-{shard_group}", edges, "node")
+
+
+def _by_pieces(search: Search, kind: Kind) -> PieceSearch:
+    found = search.kinds[kind].search
+    assert isinstance(found, PieceSearch)
+    return found

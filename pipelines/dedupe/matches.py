@@ -6,23 +6,21 @@ A pair goes to the shard group of its first node, and on to that of its second n
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.duplicates.components import spanning_forest
-from winnow.pipelines.dedupe.clusters import EDGES
+from winnow.filters.duplicates.searches import Positions
+from winnow.pipelines.dedupe.clusters import edges_batch, edges_of
+from winnow.pipelines.dedupe.groups import values_of_nodes
 from winnow.pipelines.dedupe.nodes import shard_ranges, shards_of
 from winnow.pipelines.dedupe.search import Search
-from winnow.pipelines.running.row_arrays import (
-    distinct_pairs,
-    ids_column,
-    run_starts,
-    single_array,
-    uint64_column,
-)
+from winnow.pipelines.running.blocks import AddressedBlock, in_chunks
+from winnow.pipelines.running.exchange import addressed_blocks
+from winnow.pipelines.running.row_arrays import distinct_pairs, ids_column, run_starts, single_array, uint64_column
 from winnow.pipelines.running.scratch_parts import put_part
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind
 from winnow.schemas.uint128 import Words
@@ -39,6 +37,13 @@ MATCHES = pa.schema(
     ]
 )
 
+Likeness = NDArray[np.float64]
+Read: TypeAlias = Callable[[Search, Kind, int, Words], Iterator[tuple[slice, pa.RecordBatch]]]
+"""Reads ids, digests and values of nodes of a shard, which are sorted and may repeat, part by part."""
+
+_SECONDS = pa.large_list(pa.field("item", pa.uint64(), nullable=False))
+_HELD_BYTES = 64 << 20  # what is compared of first nodes, held at once
+
 JOINED_ONLY: Final = -1.0
 """The similarity of lines that only join two nodes, of which the smaller comes first; each of them has another line
 with its best match."""
@@ -49,8 +54,7 @@ def put_matches(search: Search, kind: Kind, shard_group: int, batches: Iterable[
     held = list(batches)
     nodes, others = uint64_column(held, "node"), uint64_column(held, "other")
     mine = nodes < others
-    first, second = spanning_forest(nodes[mine], others[mine])
-    forest = pa.RecordBatch.from_arrays([pa.array(first), pa.array(second)], schema=EDGES)
+    forest = edges_batch(spanning_forest(nodes[mine], others[mine]))
     put_part(search.store.objects, search.scratch, f"{kind}/forests", shard_group, forest)
     table = pa.Table.from_batches(held, schema=MATCHES).combine_chunks()
     high, low = ids_column(held, "matched")
@@ -64,7 +68,7 @@ def put_matches(search: Search, kind: Kind, shard_group: int, batches: Iterable[
         part = kept.slice(begin, end - begin)
         batch = pa.RecordBatch.from_arrays([single_array(part[name]) for name in MATCHES.names], schema=MATCHES)
         put_part(search.store.objects, search.scratch, f"{kind}/matches", shard, batch)
-    yield len(first)
+    yield len(forest)
 
 
 @dataclass(frozen=True)
@@ -76,80 +80,76 @@ class Pairs:
     id: pa.FixedSizeBinaryArray  # of the first
     other: pa.FixedSizeBinaryArray
 
-    def columns(self) -> dict[str, pa.Array]:
-        """Return the columns of a block of pairs."""
-        return {"first": pa.array(self.first), "second": pa.array(self.second), "id": self.id, "other": self.other}
-
-    def take(self, chosen: NDArray[np.int64]) -> "Pairs":
+    def take(self, chosen: Positions) -> "Pairs":
         """Return some of the pairs."""
         taken = pa.array(chosen)
         return Pairs(self.first[chosen], self.second[chosen], self.id.take(taken), self.other.take(taken))
 
+    def matches(self, there: Likeness, back: Likeness, exactly: NDArray[np.bool_]) -> list[pa.RecordBatch]:
+        """Return the pairs in both directions, as `MATCHES`.
 
-def both_directions(
-    search: Search,
-    pairs: Pairs,
-    similarities: tuple[NDArray[np.float64], NDArray[np.float64]],
-    exactly: NDArray[np.bool_],
-    chosen: NDArray[np.int64],
-) -> list[tuple[pa.RecordBatch, NDArray[np.int64]]]:
-    """Return the chosen pairs in both directions, as `MATCHES`, each with the shard group it is sent to.
-
-    Args:
-        search: The search.
-        pairs: The pairs.
-        similarities: Of each pair, the first one's similarity to the second, and the second's to the first.
-        exactly: Whether they are known, not estimated.
-        chosen: The positions of the similar pairs.
-    """
-    some = pairs.take(chosen)
-    there, back = (pa.array(one[chosen]) for one in similarities)
-    known = pa.array(exactly[chosen])
-    first, second = pa.array(some.first), pa.array(some.second)
-    one = pa.RecordBatch.from_arrays([first, second, some.id, some.other, there, back, known], schema=MATCHES)
-    other = pa.RecordBatch.from_arrays([second, first, some.other, some.id, back, there, known], schema=MATCHES)
-    return [
-        (one, search.listed.group_of(shards_of(some.first))),
-        (other, search.listed.group_of(shards_of(some.second))),
-    ]
+        Args:
+            there: The first one's similarity to the second.
+            back: The second's to the first.
+            exactly: Whether they are known, not estimated.
+        """
+        first, second, known = pa.array(self.first), pa.array(self.second), pa.array(exactly)
+        one = [first, second, self.id, self.other, pa.array(there), pa.array(back), known]
+        other = [second, first, self.other, self.id, pa.array(back), pa.array(there), known]
+        return [pa.RecordBatch.from_arrays(columns, schema=MATCHES) for columns in (one, other)]
 
 
-_SECONDS = pa.large_list(pa.field("item", pa.uint64(), nullable=False))
+@dataclass(frozen=True)
+class ComparedPairs:
+    """Pairs whose second nodes are in one shard, and what is compared of them: digests and values."""
 
-Columns = dict[str, pa.Array]
+    shard: int
+    pairs: Pairs
+    firsts: pa.RecordBatch
+    of: Positions  # the line of each pair's first node
+    seconds: pa.RecordBatch  # a line for each pair
 
 
-def with_firsts(
-    search: Search,
-    batches: Iterable[pa.RecordBatch],
-    read: Callable[[int, Words], Iterator[tuple[slice, Columns]]],
-) -> Iterator[tuple[pa.RecordBatch, NDArray[np.int64]]]:
-    """Yield what is compared of the pairs' first nodes, once for each shard group with second nodes for them.
+def send_pairs(search: Search, kind: Kind, partition: int, first: Words, second: Words) -> Iterator[AddressedBlock]:
+    """Send pairs that are to be compared to the shard groups of their first nodes."""
+    return search.to_shards(f"{kind}-pairs-{partition}", [edges_batch((first, second))], "first")
 
-    Args:
-        search: The search.
-        batches: Pairs, as `first` and `second`; they may repeat.
-        read: Yields columns for nodes of a shard, which are sorted and may repeat, part by part.
-    """
-    held = list(batches)
-    first, second = distinct_pairs(uint64_column(held, "first"), uint64_column(held, "second"))
+
+def send_firsts(
+    search: Search, kind: Kind, read: Read, shard_group: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[AddressedBlock]:
+    """Send what is compared of the pairs' first nodes, once to each shard group with second nodes for them."""
+    first, second = distinct_pairs(*edges_of(batches))
     shard_groups = search.listed.group_of(shards_of(second))
     runs = run_starts(first, shard_groups)
     bounds = np.append(runs, len(first))
-    for shard, begin, end in shard_ranges(first[runs]):
-        for part, columns in read(shard, first[runs[begin:end]]):
-            start, stop = begin + part.start, begin + part.stop
-            ends = bounds[start : stop + 1]
-            seconds = pa.LargeListArray.from_arrays(ends - ends[0], pa.array(second[ends[0] : ends[-1]]))
-            leading = {"first": pa.array(first[runs[start:stop]]), "seconds": seconds.cast(_SECONDS)}
-            yield pa.RecordBatch.from_pydict(leading | columns), shard_groups[runs[start:stop]]
+
+    def sent() -> Iterator[tuple[pa.RecordBatch, Positions]]:
+        for shard, begin, end in shard_ranges(first[runs]):
+            for part, found in read(search, kind, shard, first[runs[begin:end]]):
+                start, stop = begin + part.start, begin + part.stop
+                ends = bounds[start : stop + 1]
+                seconds = pa.LargeListArray.from_arrays(ends - ends[0], pa.array(second[ends[0] : ends[-1]]))
+                columns = [pa.array(first[runs[start:stop]]), seconds.cast(_SECONDS), *found.columns]
+                names = ["first", "seconds", *found.schema.names]
+                yield pa.RecordBatch.from_arrays(columns, names), shard_groups[runs[start:stop]]
+
+    yield from addressed_blocks(f"{kind}-firsts-{shard_group}", sent(), search.listed.groups)
 
 
-def by_second(batches: list[pa.RecordBatch]) -> tuple[pa.Table, Words, NDArray[np.int64]]:
-    """Return batches of `with_firsts` as a table, the second nodes in order, and for each the line of its first."""
-    rows = pa.Table.from_batches(batches).combine_chunks()
-    seconds = single_array(rows["seconds"])
-    second = seconds.flatten().to_numpy()
-    of = np.repeat(np.arange(len(rows)), np.diff(seconds.offsets.to_numpy()))
-    order = np.argsort(second, kind="stable")
-    return rows, second[order], of[order]
+def compared_pairs(
+    search: Search, kind: Kind, batches: Iterable[pa.RecordBatch], read: Read = values_of_nodes
+) -> Iterator[ComparedPairs]:
+    """Yield the pairs that `send_firsts` has sent to a shard group, sorted by the second node, part by part."""
+    for chunk in in_chunks(batches, _HELD_BYTES):
+        rows = pa.Table.from_batches(chunk).combine_chunks().to_batches()[0]
+        second = rows["seconds"].flatten().to_numpy()
+        of = np.repeat(np.arange(len(rows)), np.diff(rows["seconds"].offsets.to_numpy()))
+        order = np.argsort(second, kind="stable")
+        second, of, nodes = second[order], of[order], rows["first"].to_numpy()
+        for shard, begin, end in shard_ranges(second):
+            for part, found in read(search, kind, shard, second[begin:end]):
+                mine = of[begin:end][part]
+                ids = rows["id"].take(pa.array(mine))
+                pairs = Pairs(nodes[mine], second[begin:end][part], ids, found["id"])
+                yield ComparedPairs(shard, pairs, rows, mine, found)

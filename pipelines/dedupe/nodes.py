@@ -16,22 +16,6 @@ from winnow.pipelines.running.row_arrays import ROW_BITS, run_starts
 from winnow.schemas.errors import StageError
 from winnow.schemas.uint128 import Words
 
-__all__ = [
-    "ITEM_BITS",
-    "MAX_ITEMS",
-    "first_place",
-    "items_of",
-    "local_places",
-    "nodes_of",
-    "nodes_of_rows",
-    "places_from",
-    "places_of",
-    "rows_of",
-    "rows_of_places",
-    "shard_ranges",
-    "shards_of",
-]
-
 ITEM_BITS = 20
 MAX_ITEMS = 1 << ITEM_BITS
 """Of a row; ingest takes far fewer."""
@@ -68,6 +52,11 @@ def nodes_of(shard: int, places: Numbers) -> Words:
 def nodes_of_rows(rows: Words) -> Words:
     """Return the nodes of whole rows, given their global numbers (`winnow.pipelines.running.row_arrays`)."""
     return rows << np.uint64(ITEM_BITS)
+
+
+def whole_rows(nodes: Words) -> Words:
+    """Return the global numbers of the nodes' rows."""
+    return nodes >> np.uint64(ITEM_BITS)
 
 
 def shards_of(nodes: Words) -> Numbers:

@@ -12,19 +12,17 @@ from numpy.typing import NDArray
 
 from winnow.filters.duplicates.kind import AskedKind
 from winnow.filters.duplicates.searches import Chains, ShingleSearch
-from winnow.pipelines.reading.chosen_text import first_text
+from winnow.pipelines.dedupe.nodes import shards_of
 from winnow.pipelines.reading.columns import Column
+from winnow.pipelines.running.blocks import AddressedBlock
+from winnow.pipelines.running.exchange import addressed_blocks
 from winnow.pipelines.running.row_arrays import SHARD_BITS
 from winnow.pipelines.running.shard_list import MAX_SHARD_GROUPS, ListedShard, ShardList, put_shard_list
-from winnow.pipelines.store import layout
 from winnow.pipelines.store.concurrency import map_objects
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.errors import StageError
 from winnow.schemas.rows.duplicates import Kind
-
-_BATCH_ROWS = 16_384
-
 
 Batch: TypeAlias = Mapping[str, pa.Array]
 """Rows of a shard: columns by their names."""
@@ -73,6 +71,12 @@ class Search:
         found = self.kinds[kind].search
         return None if found is None or isinstance(found, ShingleSearch) else found.chains
 
+    def to_shards(self, origin: str, batches: Iterable[pa.RecordBatch], by: str) -> Iterator[AddressedBlock]:
+        """Send each line to the shard group of its node in this column."""
+        listed = self.listed
+        sent = ((batch, listed.group_of(shards_of(batch[by].to_numpy()))) for batch in batches)
+        return addressed_blocks(origin, sent, listed.groups)
+
     def count(self, kind: Kind, counted: Mapping[str, int], origin: str) -> None:
         """Store what a step has counted, under a name that no other step has."""
         if counted:
@@ -101,37 +105,6 @@ def _numbered(shards: Iterable[CoveredShard]) -> Iterator[CoveredShard]:
         yield shard
 
 
-def read_shard(search: Search, shard: int, columns: list[Column]) -> Iterator[tuple[int, dict[str, pa.Array]]]:
-    """Yield batches of a shard's columns, each with the number of its first row; forgotten rows hold neutral values."""
-    return search.listed.read(shard, columns)
-
-
-@dataclass(frozen=True)
-class Signatures:
-    """The signatures, digests and ids of some rows, all of which have a signature."""
-
-    values: NDArray[np.uint32]  # [rows, hashes]
-    digests: pa.FixedSizeBinaryArray
-    ids: pa.FixedSizeBinaryArray
-
-
-def signatures_of(
-    search: Search, kind: Kind, shard: int, rows: NDArray[np.int64]
-) -> Iterator[tuple[slice, Signatures]]:
-    """Yield the signatures of some rows of a shard, part by part; the rows are sorted and may repeat."""
-    layer, hashes = search.kinds[kind].layer, search.kinds[kind].settings.hashes
-    columns = [Column(layer, "signature"), Column(layer, "digest"), Column(layout.SAMPLES, "id")]
-    for at, batch in read_shard(search, shard, columns):
-        ids = batch["samples.id"]
-        first, last = np.searchsorted(rows, (at, at + len(ids)))
-        for start in range(first, last, _BATCH_ROWS):
-            part = slice(start, min(start + _BATCH_ROWS, last))
-            taken = rows[part] - at
-            values = signature_matrix(batch[f"{layer}.signature"], hashes)[taken]
-            which = pa.array(taken)
-            yield part, Signatures(values, batch[f"{layer}.digest"].take(which), ids.take(which))
-
-
 def signature_matrix(column: pa.Array, hashes: int) -> NDArray[np.uint32]:
     """Return a column of signatures as rows of hashes."""
     if column.type.byte_width != 4 * hashes:
@@ -142,15 +115,3 @@ def signature_matrix(column: pa.Array, hashes: int) -> NDArray[np.uint32]:
     return np.frombuffer(column.buffers()[1], "<u4", len(column) * hashes, column.offset * 4 * hashes).reshape(
         -1, hashes
     )
-
-
-def load_texts(search: Search, shard: int, rows: NDArray[np.int64]) -> pa.LargeStringArray:
-    """Return the texts of some rows, which are sorted and distinct."""
-    parts = [pa.array([], pa.large_string())]
-    for at, batch in read_shard(search, shard, list(search.text)):
-        columns = [batch[column.name] for column in search.text]
-        first, last = np.searchsorted(rows, (at, at + len(columns[0])))
-        if first < last:
-            wanted = pa.array(rows[first:last] - at)
-            parts.append(first_text([column.take(wanted) for column in columns]))
-    return pa.concat_arrays(parts)

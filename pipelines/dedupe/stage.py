@@ -8,7 +8,6 @@ from winnow.filters.duplicates.kind import AskedKind
 from winnow.filters.duplicates.searches import ShingleSearch
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
-from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.dedupe.verdicts import find_verdicts
 from winnow.pipelines.reading.columns import column_of
 from winnow.pipelines.running.job_tasks import OPENING_BYTES, TASK_BYTES
@@ -16,8 +15,8 @@ from winnow.pipelines.running.shard_groups import groups_for
 from winnow.pipelines.running.shard_list import MAX_SHARD_GROUPS, put_hidden_rows_of
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.global_keys import GlobalKey, forgotten_in, ignoring_forgotten, with_forgotten
 from winnow.pipelines.store.hiding.scans import Hiding, load_hiding
-from winnow.pipelines.store.manifests.rows import ManifestRows
 from winnow.pipelines.store.state import StoreState
 from winnow.schemas.identity import canonical_json, digest, fingerprint_of
 from winnow.schemas.records import Generation
@@ -26,7 +25,6 @@ from winnow.schemas.rows.duplicates import Kind, layer_of_kind
 GROUP_BYTES = TASK_BYTES  # that a group of shards has about: smaller shards come together, as each block has a price
 
 _HASH_BYTES = 32
-_MOST_ITEMS = 16  # that a row is taken to have on average: samples have texts beside their items
 
 
 Covered: TypeAlias = Iterable[tuple[str, str, str]]
@@ -46,7 +44,7 @@ def global_key(recipe: BoundRecipe, kind: Kind, covered: Covered, tombstones: Co
     asked = recipe.searched[kind]
     settings = fingerprint_of({"layer": asked.kind.layer, "version": asked.kind.version, "config": asked.deciding})
     rows = fingerprint_of_rows(settings, covered)
-    return GlobalKey(settings, f"{rows}-{fingerprint_of(sorted(tombstones))}" if tombstones else rows)
+    return GlobalKey(settings, with_forgotten(rows, forgotten_in(tombstones)))
 
 
 def fingerprint_of_rows(settings: str, covered: Covered) -> str:
@@ -58,10 +56,6 @@ def fingerprint_of_rows(settings: str, covered: Covered) -> str:
         text.write(canonical_json(shard).encode())
     text.write(b"]}")
     return digest(text.getvalue(), size=8).hex()
-
-
-def _without_tombstones(key: str) -> str:
-    return key.partition("-")[0]
 
 
 def signature_objects(state: StoreState, asked: AskedKind) -> Mapping[str, str]:
@@ -82,11 +76,7 @@ def state_keys(recipe: BoundRecipe, state: StoreState, tombstones: Collection[st
 
 
 def generation_keys(store: Store, recipe: BoundRecipe, generation: Generation) -> dict[str, dict[str, str]]:
-    """Return the keys that a generation's layers of duplicates need to be readable, by layer and source.
-
-    A layer from before rows were forgotten is accepted: its values hold for all other rows, and readers skip the
-    forgotten ones.
-    """
+    """Return the keys that a generation's layers of duplicates need to be readable, by layer and source."""
     keys: dict[str, dict[str, str]] = {}
     tombstones = load_hiding(store.objects).tombstones
     for kind, asked in recipe.searched.items():
@@ -95,22 +85,10 @@ def generation_keys(store: Store, recipe: BoundRecipe, generation: Generation) -
             covered = ((row.shard, row.samples, row.object) for row in rows)
             key = global_key(recipe, kind, covered, tombstones).covered
             found = generation.layers.get(layer_of_kind(kind))
-            key_there = next(iter(found.keys.values()), key) if found is not None else key
-            if _without_tombstones(key_there) == _without_tombstones(key):
-                key = key_there
+            there = None if found is None else next(iter(found.keys.values()), None)
+            key = ignoring_forgotten(key, there)
             keys[layer_of_kind(kind)] = dict.fromkeys(rows.sources, key)
     return keys
-
-
-def global_rows(state: StoreState, layer: str, key: GlobalKey) -> ManifestRows:
-    """Return the objects of a global layer; an interrupted run may have written those of some shards."""
-    return state.find(layer, dict.fromkeys(state.keys[layout.SAMPLES], key.covered), under=key.settings)
-
-
-def existing_layer(state: StoreState, layer: str, key: GlobalKey) -> ManifestRows | None:
-    """Return the objects of a global layer if every shard has one, else None."""
-    found = global_rows(state, layer, key)
-    return found if len(found) == len(state.shards) else None
 
 
 def load_existing_layers(
@@ -130,7 +108,7 @@ def load_existing_layers(
     for kind, key in state_keys(recipe, state, tombstones).items():
         if layer_of_kind(kind) in state.layers:  # written or loaded in this run
             continue
-        rows = existing_layer(state, layer_of_kind(kind), key)
+        rows = key.all_rows(state, layer_of_kind(kind))
         if rows is None:
             missing[kind] = key
         else:
@@ -182,5 +160,5 @@ def estimated_items(state: StoreState, kinds: Iterable[AskedKind], rows: int) ->
             continue
         size = state.shards.bytes if asked.layer == layout.SAMPLES else state.layers[asked.layer].bytes
         count = max(rows, size // _HASH_BYTES)
-        found[asked.kind.name] = count if asked.kind.sent_in_pieces else min(count, rows * _MOST_ITEMS)
+        found[asked.kind.name] = count if asked.kind.sent_in_pieces else min(count, rows * asked.kind.unit.most)
     return found

@@ -1,8 +1,9 @@
-"""Writes one shard of a layer of duplicates: the outcomes of its rows, and `unmatched` for those without a match."""
+"""Writes layers of duplicates, shard by shard: the outcomes of rows, and `unmatched` for those without a match."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,21 +12,16 @@ from numpy.typing import NDArray
 from winnow.filters.duplicates.kind import DuplicateKind, SearchResults
 from winnow.pipelines.dedupe.compared import IDS, NodeStatuses, reader_of
 from winnow.pipelines.dedupe.nodes import first_place, items_of, rows_of_places
-from winnow.pipelines.dedupe.search import Search, read_shard
+from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.reading.items import item_ids, rows_and_items
 from winnow.pipelines.running.scratch_parts import read_part
 from winnow.pipelines.running.tasks import TaskLine
-from winnow.pipelines.store.layers import LayerWriter, WrittenLayer
-from winnow.schemas.rows.duplicates import ID_BYTES, OK, UNMATCHED, Kind
+from winnow.pipelines.running.worker import prepare_worker
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.global_keys import GlobalKey
+from winnow.pipelines.store.layers import LayerWriter, WrittenLayer, commit_layers
+from winnow.schemas.rows.duplicates import ID_BYTES, OK, UNMATCHED, Kind, layer_of_kind
 from winnow.schemas.statistics import layer_spec
-
-
-@dataclass(frozen=True, slots=True)
-class GlobalKey:
-    """The key of a layer over the whole store: that of its settings, which names its objects, and that of all input."""
-
-    settings: str
-    covered: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +32,30 @@ class WriteTask(TaskLine):
     missing: Mapping[str, str]  # the key of each missing layer, by layer
 
 
+class WriteDuplicates(beam.DoFn):
+    """Task → the shard's name, after its layers are committed. Safe to repeat."""
+
+    def __init__(self, search: Search, keys: Mapping[Kind, GlobalKey]) -> None:
+        self._search = search
+        self._keys = keys
+
+    def setup(self) -> None:
+        """Prepare the process."""
+        prepare_worker()
+
+    def process(self, element: bytes) -> Iterator[str]:
+        """Write and commit the layers."""
+        task = WriteTask.from_json(element)
+        one = self._search.covered[task.shard]
+        written = [
+            write_duplicates(self._search, kind, task.shard, key)
+            for kind, key in self._keys.items()
+            if layer_of_kind(kind) in task.missing
+        ]
+        commit_layers(self._search.store, one.shard, one.source, one.objects[layout.SAMPLES], written)
+        yield one.shard
+
+
 def write_duplicates(search: Search, kind: Kind, shard: int, key: GlobalKey) -> WrittenLayer:
     """Write one shard of a layer of duplicates."""
     one, of, reader = search.covered[shard], search.kinds[kind].kind, reader_of(search.kinds[kind])
@@ -43,7 +63,7 @@ def write_duplicates(search: Search, kind: Kind, shard: int, key: GlobalKey) -> 
     found = read_part(search.store.objects, search.scratch, f"{kind}/outcomes", shard)
     places = found["place"].to_numpy()
     with LayerWriter(search.store, schema, layer_spec(of.layer, schema)) as writer:
-        for at, batch in read_shard(search, shard, [*reader.status_columns, IDS]):
+        for at, batch in search.listed.read(shard, [*reader.status_columns, IDS]):
             ids = batch[IDS.name]
             first, last = np.searchsorted(places, (first_place(at), first_place(at + len(ids))))
             rows = rows_of_places(places[first:last]) - at

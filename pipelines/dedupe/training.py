@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 from winnow.filters.duplicates.searches import BlockSearch, Training
 from winnow.pipelines.dedupe.compared import IDS, reader_of
 from winnow.pipelines.dedupe.groups import GROUP_SUMMARIES, empty_blocks
-from winnow.pipelines.dedupe.search import Search, read_shard
+from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks
 from winnow.pipelines.running.scratch_parts import put_part, read_part
 from winnow.schemas.rows.duplicates import Kind
-
-__all__ = ["SAMPLED", "learnt", "sample_values", "train", "training_of"]
 
 SAMPLED = pa.schema([pa.field("digest", pa.uint64()), pa.field("value", pa.large_binary())])
 """What shards send to the task that learns."""
@@ -43,7 +41,7 @@ def sample_values(shard_group: int, search: Search, kind: Kind, rows: int) -> It
 
     def sampled() -> Iterator[tuple[pa.RecordBatch, NDArray[np.uint32]]]:
         columns = [*reader.columns, IDS]
-        read = (read_shard(search, shard, columns) for shard in search.listed.in_group(shard_group))
+        read = (search.listed.read(shard, columns) for shard in search.listed.in_group(shard_group))
         for _, batch in itertools.chain.from_iterable(read):
             found = reader.compared(batch)
             digests = _leading(found.digests)

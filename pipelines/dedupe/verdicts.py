@@ -112,11 +112,6 @@ def packed_pairs(pairs: Pairs) -> pa.FixedSizeBinaryArray:
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(2 * _DIGEST_BYTES), len(pairs), [None, buffer])
 
 
-def unpacked_pairs(column: pa.FixedSizeBinaryArray) -> Pairs:
-    """Return a column as pairs; the inverse of `packed_pairs`."""
-    return _values(column, _PAIR)
-
-
 def verdicts_key(scheme: Scheme) -> str:
     """Return the key of all that a verdict depends on, apart from the texts: how shingles are made and limited."""
     return fingerprint_of(

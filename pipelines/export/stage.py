@@ -133,10 +133,9 @@ def bind_export(recipe: Recipe, number: int, problems: Problems) -> BoundExport 
         if config is None:
             return None
         config = _with_tokenizer(recipe, config)
-        most = getattr(export_format, "max_shard_bytes", entry.shard_bytes)
-        if entry.shard_bytes > most:
-            problem = f"{entry.shard_bytes:,} is too large for a shard of {entry.name}; expected at most {most:,}"
-            problems.add(entry.place, f"{where}.shard_bytes", problem)
+        if entry.shard_bytes > (most := export_format.max_shard_bytes):
+            said = f"{entry.shard_bytes:,} is too large for a shard of {entry.name}; expected at most {most:,}"
+            problems.add(entry.place, f"{where}.shard_bytes", said)
         export_format.check(config)
         if isinstance(config, MediaOptions) and any(source.clips for source in recipe.sources) and config.clip_problem:
             problems.add(entry.place, where, config.clip_problem)
@@ -208,7 +207,7 @@ def finish_export(
     about = About(plan.store, plan.name, plan.unit, tuple(output.name for output in plan.outputs), weights_of(plan))
     joined = unfinished.place.join(export_format, export.config, shards)
     of_shards: Sequence[FileRecord] = joined or [file for shard in shards for file in shard.files]
-    notes = [*notes, *_format_notes(export, shards), *_left_out_notes(left_out)]
+    notes = [*notes, *export_format.notes(export.config, shards), *_left_out_notes(left_out)]
     written = Written(export, plan, shards, tuple(of_shards), left_out, tuple(notes))
     files: dict[str, bytes] = {}
     for made in (export_format.finish(export.config, shards, about), closing(written)):
@@ -273,12 +272,6 @@ def _complete(unfinished: Unfinished, cutting: Cutting) -> tuple[tuple[WrittenSh
 def _output(name: str, planned: int, shards: Sequence[WrittenShard]) -> dict[str, Json]:
     mine = [shard for shard in shards if shard.shard.output == name]
     return {"planned": planned, "samples": sum(one.samples for one in mine), "shards": len(mine)}
-
-
-def _format_notes(export: BoundExport, shards: Sequence[WrittenShard]) -> Sequence[str]:
-    """The format's notes on what it wrote."""
-    notes: Callable[[Any, Sequence[WrittenShard]], Sequence[str]] | None = getattr(export.format, "notes", None)
-    return () if notes is None else notes(export.config, shards)
 
 
 def _left_out_notes(left_out: Sequence[LeftOut]) -> Sequence[str]:

@@ -20,9 +20,8 @@ from winnow.pipelines.ingest.subtitles import lines_between
 from winnow.pipelines.reading.columns import Column, read_aligned
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
-from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.hiding.scans import load_hiding
-from winnow.pipelines.store.location import open_location
+from winnow.pipelines.store.location import open_store_at
 from winnow.pipelines.store.tables import read_schema
 from winnow.schemas.errors import SourceError, WinnowError
 from winnow.schemas.identity import Json, fingerprint_of
@@ -223,7 +222,7 @@ def film_store(address: str, source: str, config: ClipsConfig) -> FilmStore:
     SourceError if there is no such store, or it lacks the source or the shots.
     """
     try:
-        store = open_store(open_location(address))
+        store = open_store_at(address)
         generation = store.require_latest()
     except WinnowError as error:
         raise SourceError(f"clips: the store of the whole videos: {error}") from None

@@ -172,4 +172,3 @@ class Reader(Protocol):
 
     def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event | Covered]:
         """Yields events in file order; their ranges tile what begins in the part."""
-        ...

@@ -8,9 +8,9 @@ from winnow.pipelines.binding.tokens import TOKENS_LAYER
 from winnow.pipelines.dedupe.stage import generation_keys
 from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.score.stage import generation_scores
-from winnow.pipelines.score.weights import without_forgotten
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import LayerKeys, Store, as_published, as_read
+from winnow.pipelines.store.global_keys import without_forgotten
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.records import Generation, GenerationRecord
 from winnow.schemas.rows.duplicates import DUPLICATES, layer_of_kind

@@ -77,6 +77,17 @@ def sending(make: Callable[..., Iterator[AddressedBlock]], *arguments: object) -
     return blocks
 
 
+def split_by_origin(blocks: Blocks, origin: str, label: str) -> tuple[Blocks, Blocks]:
+    """Return the blocks whose origin begins so, and the others."""
+    these = blocks | label >> beam.Filter(_begins, origin, True).with_output_types(AddressedBlock)
+    others = blocks | f"Not{label}" >> beam.Filter(_begins, origin, False).with_output_types(AddressedBlock)
+    return these, others
+
+
+def _begins(block: AddressedBlock, origin: str, expected: bool) -> bool:
+    return block.origin.startswith(origin) == expected
+
+
 def task_numbers(pipeline: beam.Pipeline, count: int) -> PCollection[int]:
     """Return the numbers below `count`, spread over the workers."""
     numbers: PCollection[int] = (

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from winnow.pipelines.binding.scores import BoundScore, group_column
-from winnow.pipelines.dedupe.task import GlobalKey
-from winnow.pipelines.score.weights import with_forgotten, without_forgotten
+from winnow.pipelines.store.global_keys import GlobalKey, with_forgotten, without_forgotten
 from winnow.pipelines.store.state import StoreState
 from winnow.schemas.identity import fingerprint_of
 from winnow.schemas.records import WeightKeys

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.scores import BoundScore, group_column, layers_of
-from winnow.pipelines.dedupe.stage import existing_layer
 from winnow.pipelines.running.row_layers import load_layers, pending_shards
 from winnow.pipelines.score.keys import TraceLayer, score_key
-from winnow.pipelines.score.weights import forgotten_by, weight_keys, without_forgotten
+from winnow.pipelines.score.weights import forgotten_by, weight_keys
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.global_keys import ignoring_forgotten
 from winnow.pipelines.store.state import StoreState
 from winnow.pipelines.store.store_index import StoreIndex
 from winnow.schemas.records import Generation
@@ -50,7 +50,7 @@ def load_trace(state: StoreState, layer: TraceLayer) -> bool:
 def load_score(store: Store, state: StoreState, bound: BoundScore, forgotten: str | None = None) -> bool:
     """Add a score's layer to the state if it exists for the state's traces; return whether it does."""
     key = score_key(bound, state, forgotten_by(store) if forgotten is None else forgotten)
-    rows = existing_layer(state, bound.entry.layer, key)
+    rows = key.all_rows(state, bound.entry.layer)
     if rows is None:
         return False
     state.layers[bound.entry.layer] = rows
@@ -81,25 +81,20 @@ def generation_scores(
         layer = trace_layer(store, bound, state, forgotten)
         found = generation.layers.get(layer.layer)
         keys[layer.layer] = {
-            source: _ignoring_forgotten(state.key(layer, source), None if found is None else found.keys.get(source))
+            source: ignoring_forgotten(state.key(layer, source), None if found is None else found.keys.get(source))
             for source in sources
         }
         if bound.entry.trace in state.layers:
             found = generation.layers.get(bound.entry.layer)
             covered = score_key(bound, state, forgotten).covered
             keys[bound.entry.layer] = {
-                source: _ignoring_forgotten(covered, None if found is None else found.keys.get(source))
+                source: ignoring_forgotten(covered, None if found is None else found.keys.get(source))
                 for source in sources
             }
     return keys
 
 
 _NO_KEY = "none"  # never equals a key
-
-
-def _ignoring_forgotten(key: str, found: str | None) -> str:
-    """Return the existing key if it differs only in what was forgotten, else the expected one."""
-    return found if found is not None and without_forgotten(found) == without_forgotten(key) else key
 
 
 def _stale(bound: BoundScore, generation: Generation, expected: Mapping[str, Mapping[str, str]]) -> bool:

@@ -18,7 +18,8 @@ from winnow.pipelines.score.examples import HELD_OUT_SHARE, ScoredShard, collect
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.concurrency import delete_objects
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.scans import Hiding, load_hiding
+from winnow.pipelines.store.global_keys import forgotten_in, with_forgotten
+from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.integrity.content import read_content
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
 from winnow.pipelines.store.integrity.sealed import find_record, put_record, put_record_if_absent
@@ -39,22 +40,7 @@ Report = Callable[[str], None]
 
 def forgotten_by(store: Store) -> str:
     """Return a fingerprint of all tombstones so far, for keys; empty if there are none."""
-    return forgotten_in(load_hiding(store.objects))
-
-
-def forgotten_in(hiding: Hiding) -> str:
-    """Return the same for tombstones that were loaded before."""
-    return fingerprint_of(sorted(hiding.tombstones)) if hiding.tombstones else ""
-
-
-def with_forgotten(key: str, forgotten: str) -> str:
-    """Return the key of something that is computed from all rows except forgotten ones."""
-    return f"{key}-{forgotten}" if forgotten else key
-
-
-def without_forgotten(key: str) -> str:
-    """Return the key without its fingerprint of tombstones."""
-    return key.partition("-")[0]
+    return forgotten_in(load_hiding(store.objects).tombstones)
 
 
 def weight_keys(bound: BoundScore, state: StoreState, forgotten: str) -> WeightKeys:

@@ -22,10 +22,8 @@ from winnow.pipelines.reading.columns import leaves
 from winnow.pipelines.reading.conditions import selected_rows
 from winnow.pipelines.running.worker import prepare_worker
 from winnow.pipelines.store import layout
-from winnow.pipelines.transforms.batches import column_of_batch
+from winnow.pipelines.transforms.batches import column_of_batch, recipe_of
 from winnow.schemas.errors import RecipeError, StageError
-from winnow.schemas.identity import canonical_json
-from winnow.schemas.recipe import recipe_from_text
 from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.rules.conditions import columns_read
 
@@ -69,20 +67,9 @@ def _bound(operators: Sequence[Entry]) -> tuple[BoundOperator, ...]:
     """The operators, checked as those of a recipe are, and each after those that it reads."""
     if isinstance(operators, str | Mapping) or not isinstance(operators, Sequence) or not operators:
         raise RecipeError(f'Annotate: expected a list of operators, such as ["text.language"], not {operators!r}')
-    try:
-        written = canonical_json(
-            {
-                "version": 1,
-                "store": {"path": "none"},
-                "sources": {"batches": {"root": ".", "files": ["*"], "class": "batches"}},
-                "annotate": [dict(entry) if isinstance(entry, Mapping) else entry for entry in operators],
-            }
-        )
-    except TypeError as error:
-        raise RecipeError(
-            f"Annotate: options are numbers, texts, lists and mappings, as in a recipe: {error}"
-        ) from None
-    recipe = recipe_from_text(written, "Annotate")
+    source = {"batches": {"root": ".", "files": ["*"], "class": "batches"}}
+    entries = [dict(entry) if isinstance(entry, Mapping) else entry for entry in operators]
+    recipe = recipe_of("Annotate", {"sources": source, "annotate": entries})
     measured = measurements(recipe)
     bound = bind_operators(recipe, measured, store_columns(recipe, measured))
     for one in bound:

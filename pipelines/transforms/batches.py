@@ -11,7 +11,9 @@ from apache_beam.transforms.window import GlobalWindow, GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from winnow.pipelines.running import block_coders  # noqa: F401  registers the coder of batches
-from winnow.schemas.errors import StageError
+from winnow.schemas.errors import RecipeError, StageError
+from winnow.schemas.identity import canonical_json
+from winnow.schemas.recipe import Recipe, recipe_from_text
 
 TEXTS: Final = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("text", pa.large_string())])
 """What rows are if nothing else is said."""
@@ -51,6 +53,15 @@ class FromBatches(beam.PTransform[PCollection[pa.RecordBatch], PCollection[dict[
         """One row at a time, for the steps that need it; between transforms batches are much faster."""
         rows: PCollection[dict[str, Any]] = batches | "Rows" >> beam.FlatMap(_rows).with_output_types(dict[str, Any])
         return rows
+
+
+def recipe_of(label: str, written: Mapping[str, Any]) -> Recipe:
+    """A recipe of what a transform was given."""
+    try:
+        text = canonical_json({"version": 1, "store": {"path": "none"}, **written})
+    except TypeError as error:
+        raise RecipeError(f"{label}: options are numbers, texts, lists and mappings, as in a recipe: {error}") from None
+    return recipe_from_text(text, label)
 
 
 def require_global_window(label: str, given: PCollection[Any]) -> None:

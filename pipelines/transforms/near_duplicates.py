@@ -22,6 +22,7 @@ from apache_beam.pvalue import PCollection
 from winnow.filters.duplicates.kinds.near import NearConfig, NearSettings, near_settings
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import Engine, Exchange
+from winnow.pipelines.running.job_steps import sending, split_by_origin
 from winnow.pipelines.running.worker import prepare_worker
 from winnow.pipelines.transforms.batches import column_of_batch, named_column, require_global_window
 from winnow.pipelines.transforms.near_steps import (
@@ -101,15 +102,15 @@ class NearDuplicates(beam.PTransform[PCollection[pa.RecordBatch], PCollection[pa
         )
         _ = contents | "EqualBatches" >> beam.GroupByKey() | "Once" >> beam.Map(partial(require_once, id_column))
         signed = numbered | "Sign" >> beam.ParDo(_Sign(text_column, near)).with_output_types(pa.RecordBatch)
-        bands = signed | "Bands" >> _to_blocks(partial(send_bands, near, parts))
+        bands = signed | "Bands" >> sending(partial(send_bands, near, parts))
         found = bands | "Candidates" >> _exchange(partial(find_candidates, near, parts))
-        certain, candidates = _split(found, "Equal", CERTAIN)
+        certain, candidates = split_by_origin(found, CERTAIN, "Equal")
         by_signature = _Verify(signed, "signature", near, parts)
-        clear, unclear = _split(candidates | "BySignature" >> by_signature, "Clear", CERTAIN)
+        clear, unclear = split_by_origin(candidates | "BySignature" >> by_signature, CERTAIN, "Clear")
         texts = signed | "OfTexts" >> beam.Map(_without_signature).with_output_types(pa.RecordBatch)
         compared = unclear | "ByText" >> _Verify(texts, "text", near, parts)
         clusters = (certain, clear, compared) | "Clusters" >> _exchange(partial(join_edges, parts))
-        rows = numbered | "Rows" >> _to_blocks(partial(send_rows, parts))
+        rows = numbered | "Rows" >> sending(partial(send_rows, parts))
         marked: PCollection[pa.RecordBatch] = (rows, clusters) | "Mark" >> Exchange(
             partial(mark_rows, id_column, self._keep), transport=Engine(), emits=pa.RecordBatch
         )
@@ -130,7 +131,7 @@ class _Verify(beam.PTransform[PCollection[AddressedBlock], PCollection[Addressed
         self._rows, self._value, self._near, self._partitions = rows, value, near, partitions
 
     def expand(self, pairs: PCollection[AddressedBlock]) -> PCollection[AddressedBlock]:
-        values = self._rows | f"Send.{self._value}" >> _to_blocks(partial(send_values, self._value, self._partitions))
+        values = self._rows | f"Send.{self._value}" >> sending(partial(send_values, self._value, self._partitions))
         firsts = (pairs, values) | "Firsts" >> _exchange(partial(with_first, self._partitions))
         if self._value == "signature":
             verify = partial(verify_by_signature, self._near, self._partitions)
@@ -144,31 +145,8 @@ def _without_signature(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.select(["row", "text"])
 
 
-def _to_blocks(send: Any) -> beam.PTransform[PCollection[pa.RecordBatch], PCollection[AddressedBlock]]:
-    step: beam.PTransform[PCollection[pa.RecordBatch], PCollection[AddressedBlock]] = beam.FlatMap(send)
-    step.with_output_types(AddressedBlock)
-    return step
-
-
 def _exchange(consume: Any) -> Exchange[AddressedBlock]:
     return Exchange(consume, transport=Engine(), emits=AddressedBlock)
-
-
-def _split(
-    blocks: PCollection[AddressedBlock], label: str, prefix: str
-) -> tuple[PCollection[AddressedBlock], PCollection[AddressedBlock]]:
-    """The blocks whose origin begins so, and the others."""
-    these = blocks | label >> beam.Filter(_begins, prefix).with_output_types(AddressedBlock)
-    others = blocks | f"Not{label}" >> beam.Filter(_does_not_begin, prefix).with_output_types(AddressedBlock)
-    return these, others
-
-
-def _begins(block: AddressedBlock, prefix: str) -> bool:
-    return block.origin.startswith(prefix)
-
-
-def _does_not_begin(block: AddressedBlock, prefix: str) -> bool:
-    return not block.origin.startswith(prefix)
 
 
 class _Number(beam.DoFn):

@@ -5,7 +5,7 @@ A row is known by 64 bits of a hash of its id. Pairs and values of rows arrive i
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,19 +14,14 @@ from numpy.typing import NDArray
 
 from winnow.filters.duplicates.components import components, spanning_forest
 from winnow.filters.duplicates.kinds.near import SEARCH, NearSettings, compared_shingles, shared_shingles, similarity_of
-from winnow.filters.duplicates.signatures import sign
 from winnow.filters.duplicates.verification import ABOVE, UNCLEAR
-from winnow.filters.operators import MAX_KERNEL_BYTES
+from winnow.filters.operators import MAX_KERNEL_BYTES, TEXT
+from winnow.filters.text.minhash import MinhashConfig, minhash, schema
+from winnow.pipelines.dedupe.clusters import EDGES, edges_batch, edges_of
 from winnow.pipelines.dedupe.search import signature_matrix
 from winnow.pipelines.running.blocks import AddressedBlock, encode_batch
 from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
-from winnow.pipelines.running.row_arrays import (
-    distinct_pairs,
-    find_in_sorted,
-    ids_column,
-    run_starts,
-    uint64_column,
-)
+from winnow.pipelines.running.row_arrays import distinct_pairs, find_in_sorted, ids_column, run_starts, uint64_column
 from winnow.pipelines.transforms.batches import column_of_batch, named_column
 from winnow.schemas.errors import StageError
 from winnow.schemas.identity import digest
@@ -46,7 +41,6 @@ CANDIDATES: Final = "candidates"
 
 _PAIRS_AT_ONCE = 4096
 _NONE = (np.zeros(0, np.uint64), np.zeros(0, np.uint64))
-_EDGES = pa.schema([("first", pa.uint64()), ("second", pa.uint64())])
 _TEXTS_AND_BYTES = (
     pa.types.is_string,
     pa.types.is_large_string,
@@ -77,10 +71,11 @@ def signed_rows(batch: pa.RecordBatch, text_column: str, near: NearSettings) -> 
     sizes = pc.fill_null(pc.binary_length(texts), 0).to_numpy(zero_copy_only=False)
     chosen = np.flatnonzero((sizes > 0) & (sizes <= MAX_KERNEL_BYTES))
     texts, rows = texts.take(pa.array(chosen)), batch.column(ROW).take(pa.array(chosen))
-    made = sign(texts, near.scheme)
-    names = ["row", "digest", "signature", "text"]
-    columns = [rows, _fixed(made.digest), _fixed(made.signature.astype("<u4", copy=False)), texts]
-    return pa.RecordBatch.from_arrays(columns, names).filter(pa.array(made.shingles > 0))
+    config = MinhashConfig(near.shingle, near.size, near.hashes, near.seed)
+    made = minhash(pa.RecordBatch.from_arrays([texts], [TEXT]), near.scheme, schema(config))
+    columns = [rows, made["digest"], made["signature"], texts]
+    signed = pa.RecordBatch.from_arrays(columns, ["row", "digest", "signature", "text"])
+    return signed.filter(made["digest"].is_valid())
 
 
 def send_bands(near: NearSettings, partitions: int, batch: pa.RecordBatch) -> Iterator[AddressedBlock]:
@@ -105,12 +100,12 @@ def find_candidates(near: NearSettings, partitions: int, partition: int, batches
     roots[order] = np.repeat(rows[order][starts], lengths)  # the least row with these words
     others = roots != rows
     equal = spanning_forest(roots[others], rows[others])
-    yield AddressedBlock(0, f"{CERTAIN}-equal-{partition}", 0, _edges(*equal))
+    yield AddressedBlock(0, f"{CERTAIN}-equal-{partition}", 0, edges_batch(equal))
     numbers = np.unique(rows[~others])
     places = np.searchsorted(numbers, rows[~others]).astype(np.uint64)
     marked = rows[~others] >> np.uint64(44) << np.uint64(44) | places
     found = SEARCH.candidates(near, keys[~others], marked)
-    pairs = _edges(numbers[found.first.astype(np.int64)], numbers[found.second.astype(np.int64)])
+    pairs = edges_batch((numbers[found.first.astype(np.int64)], numbers[found.second.astype(np.int64)]))
     targets = partition_of_key(pairs["first"], partitions)
     yield from addressed_blocks(f"{CANDIDATES}-{partition}", [(pairs, targets)], partitions)
 
@@ -127,7 +122,7 @@ def with_first(partitions: int, partition: int, batches: Batches) -> Iterator[Ad
     pairs, known = _pairs_and_values(batches)
     if not pairs:
         return
-    first, second = distinct_pairs(uint64_column(pairs, "first"), uint64_column(pairs, "second"))
+    first, second = distinct_pairs(*edges_of(pairs))
     blocks = []
     for begin in range(0, len(first), _PAIRS_AT_ONCE):
         part = slice(begin, begin + _PAIRS_AT_ONCE)
@@ -142,11 +137,11 @@ def verify_by_signature(
 ) -> Iterator[AddressedBlock]:
     """Edges of pairs that are clearly similar; pairs that are not clear, to their first rows' partitions."""
     pairs, known = _pairs_and_values(batches)
-    edges, unclear = [_edges(*_NONE)], []
+    edges, unclear = [edges_batch(_NONE)], []
     for batch in pairs:
         sides = (batch["value"], known.of(batch["second"].to_numpy()))
         verdict, _ = SEARCH.judge(near, *(signature_matrix(side, near.hashes) for side in sides))
-        ends = batch.select(_EDGES.names)
+        ends = batch.select(EDGES.names)
         edges.append(ends.filter(pa.array(verdict == ABOVE)))
         left = ends.filter(pa.array(verdict == UNCLEAR))
         unclear.append((left, partition_of_key(left["first"], partitions)))
@@ -157,12 +152,12 @@ def verify_by_signature(
 def verify_by_text(near: NearSettings, partition: int, batches: Batches) -> Iterator[AddressedBlock]:
     """Edges of the pairs that share enough of their shingles."""
     pairs, known = _pairs_and_values(batches)
-    edges = [_edges(*_NONE)]
+    edges = [edges_batch(_NONE)]
     for batch in pairs:
         sides = (batch["value"], known.of(batch["second"].to_numpy()))
         one, other = (compared_shingles(texts, near.scheme) for texts in sides)
         similarity = similarity_of(*shared_shingles(one, other))
-        edges.append(batch.select(_EDGES.names).filter(pa.array(similarity >= near.min_similarity)))
+        edges.append(batch.select(EDGES.names).filter(pa.array(similarity >= near.min_similarity)))
     yield _forest(f"{CERTAIN}-texts-{partition}", edges)
 
 
@@ -175,7 +170,7 @@ def join_edges(partitions: int, _partition: int, batches: Batches) -> Iterator[A
             f"NearDuplicates: {edges:,} edges between near duplicates; one task joins at most {MAX_EDGES:,}. Raise "
             "min_similarity, or search in a store ('dedupe: near' of a recipe), which has no such limit"
         )
-    rows, clusters = components(uint64_column(held, "first"), uint64_column(held, "second"))
+    rows, clusters = components(*edges_of(held))
     _, of, sizes = np.unique(clusters, return_inverse=True, return_counts=True)
     columns = [pa.array(rows), pa.array(clusters), pa.array(sizes[of].astype(np.int64))]
     sent = pa.RecordBatch.from_arrays(columns, ["member", "cluster", "size"])
@@ -290,22 +285,9 @@ def _pairs_and_values(batches: Batches) -> tuple[list[pa.RecordBatch], _Values]:
 
 def _forest(origin: str, edges: list[pa.RecordBatch]) -> AddressedBlock:
     """The edges of a partition, as few as join what they join."""
-    return AddressedBlock(
-        0, origin, 0, _edges(*spanning_forest(uint64_column(edges, "first"), uint64_column(edges, "second")))
-    )
-
-
-def _edges(first: Words, second: Words) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array(first, pa.uint64()), pa.array(second, pa.uint64())], schema=_EDGES)
+    return AddressedBlock(0, origin, 0, edges_batch(spanning_forest(*edges_of(edges))))
 
 
 def _origin(what: str, batch: pa.RecordBatch) -> str:
     """A name for a batch on its way, by its content: the same if it is sent again."""
     return f"{what}-{digest(encode_batch(batch)).hex()}"
-
-
-def _fixed(rows: NDArray[Any]) -> pa.FixedSizeBinaryArray:
-    width = rows.shape[1] * rows.itemsize
-    return pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(width), len(rows), [None, pa.py_buffer(np.ascontiguousarray(rows))]
-    )

@@ -23,9 +23,8 @@ from winnow.pipelines.reading.chosen_text import first_text
 from winnow.pipelines.running import block_coders  # noqa: F401  registers the coder of batches
 from winnow.pipelines.running.ledger.listings import list_source
 from winnow.pipelines.running.worker import prepare_worker
+from winnow.pipelines.transforms.batches import recipe_of
 from winnow.schemas.errors import RecipeError, SourceError
-from winnow.schemas.identity import canonical_json
-from winnow.schemas.recipe import recipe_from_text
 from winnow.schemas.records import FilePart
 from winnow.schemas.rows.samples import QUARANTINE
 
@@ -66,17 +65,9 @@ class ReadSamples(beam.PTransform[PBegin, SamplesRead]):
         extractors = dict(extract) if isinstance(extract, Mapping) else {extract: {}}
         if len(extractors) != 1:
             raise RecipeError("ReadSamples: extract: expected one extractor")
-        written: dict[str, Any] = {
-            "version": 1,
-            "store": {"path": "none"},
-            "sources": {name: {"class": "files", **source}},
-            "extract": extractors,
-            "text": f"coalesce(extract.{next(iter(extractors))}.text, samples.text)",
-        }
-        try:
-            recipe = recipe_from_text(canonical_json(written), "ReadSamples")
-        except TypeError as error:
-            raise RecipeError(f"ReadSamples: settings are as in a recipe: {error}") from None
+        text = f"coalesce(extract.{next(iter(extractors))}.text, samples.text)"
+        sources = {name: {"class": "files", **source}}
+        recipe = recipe_of("ReadSamples", {"sources": sources, "extract": extractors, "text": text})
         if recipe.sources[0].clips is not None:
             raise RecipeError("ReadSamples: clips are parts of a store's videos; only 'winnow run' cuts them")
         bound = bind_sources(recipe)

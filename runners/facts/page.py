@@ -33,7 +33,6 @@ class Section(Protocol):
 
     def __call__(self, summary: StoreSummary, examples: Examples, /) -> Block | None:
         """The block."""
-        ...
 
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"

@@ -8,9 +8,9 @@ from winnow.pipelines.running.exchange import clear_scratch
 from winnow.pipelines.running.linear_jobs import Job
 from winnow.pipelines.score.deciding.batch_votes import BatchVotes
 from winnow.pipelines.score.deciding.decided import make_decision, put_pending_groups, record_of
-from winnow.pipelines.score.deciding.decision import Decision, Sizes
+from winnow.pipelines.score.deciding.decision import Sizes
 from winnow.pipelines.score.deciding.jobs import batch_job, fit_job, place_job, top_job, vote_job, write_job
-from winnow.pipelines.score.deciding.measuring import FittedGroup, read_fits
+from winnow.pipelines.score.deciding.measuring import read_fits
 from winnow.pipelines.score.deciding.placing import Order, Placing
 from winnow.pipelines.score.deciding.records import DecidedGroup, DecisionRecord, find_decision
 from winnow.pipelines.score.deciding.top_cuts import TopSearch
@@ -18,14 +18,14 @@ from winnow.pipelines.score.deciding.voting import Voting
 from winnow.pipelines.score.deciding.writing import Writing
 from winnow.pipelines.score.keys import score_key
 from winnow.pipelines.score.stage import load_score
-from winnow.pipelines.score.weights import forgotten_in
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.global_keys import forgotten_in
 from winnow.pipelines.store.integrity.sealed import put_record
 from winnow.pipelines.store.leases.lease import require_lease
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.facts.scores import NOT_CONVERGED, NOTES, WITHOUT_INTERVAL
+from winnow.runners.stages.running.engine_jobs import EngineJobs
 from winnow.runners.stages.running.stage_run import StageRun
-from winnow.runners.terminal.progress.job import JobProgress
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import StageError
 from winnow.scoring.selection import Quality
@@ -37,7 +37,7 @@ SHOWN = 6  # fits in the terminal; the report shows all
 def decide(run: StageRun, state: StoreState, bound: BoundScore, sizes: Sizes = DEFAULT_SIZES) -> None:
     """Update a score's layer for the rows of the state, whose traces must be current."""
     store, hiding = run.store, load_stable_hiding(run.store)
-    layer, forgotten = bound.entry.layer, forgotten_in(hiding)
+    layer, forgotten = bound.entry.layer, forgotten_in(hiding.tombstones)
     key = score_key(bound, state, forgotten)
     there = load_score(store, state, bound, forgotten)
     if not state.shards or (there and find_decision(store.objects, layer, key.covered) is not None):
@@ -45,22 +45,32 @@ def decide(run: StageRun, state: StoreState, bound: BoundScore, sizes: Sizes = D
     began = time.monotonic()
     clear_scratch(store.objects, f"{layout.SCRATCH}decide")  # left by an interrupted decision
     decision = make_decision(store, bound, state, key, hiding, sizes)
-    jobs = _Jobs(run, decision)
-    fitted, orders = jobs.fitted(), _orders(bound)
+    jobs = EngineJobs(run, layer)
+
+    def run_job(job: Job) -> None:
+        if decision.small:
+            job.run_in_process()
+        else:
+            jobs.on_engine(job)
+
+    run_job(fit_job(decision))
+    fitted, orders = read_fits(decision), _orders(bound)
+    if decision.rule.rule == "top":
+        fitted = TopSearch(decision, fitted, lambda one: run_job(top_job(one))).find()
     placing = Placing(decision, orders)
     placing.prepare(fitted)
-    jobs.run(place_job(placing))
+    run_job(place_job(placing))
     placing.finish()
     batches = BatchVotes(placing) if "batches" in orders else None
     if batches is not None:
-        jobs.run(batch_job(batches))
+        run_job(batch_job(batches))
     voting = Voting(decision, batches, len(fitted))
     voting.prepare(fitted)
-    jobs.run(vote_job(voting))
+    run_job(vote_job(voting))
     record = record_of(decision, voting.decided(), voting.keeps())
     put_record(store.objects, layout.decision(layer, key.covered), record)
     if owed := put_pending_groups(decision, state, key):
-        jobs.run(write_job(Writing(decision, placing, batches, key), owed))
+        run_job(write_job(Writing(decision, placing, batches, key), owed))
     if not load_score(store, state, bound, forgotten):
         raise StageError(f"{layer}: shards ended without a commit; run again")
     require_lease(store.objects)
@@ -71,31 +81,6 @@ def decide(run: StageRun, state: StoreState, bound: BoundScore, sizes: Sizes = D
 
 def _orders(bound: BoundScore) -> tuple[Order, ...]:
     return ("score", "random", "batches") if bound.entry.filter.binarise == "threshold" else ("score", "random")
-
-
-class _Jobs:
-    """Runs the jobs of a decision: on the engine, or in this process if there are few rows."""
-
-    def __init__(self, run: StageRun, decision: Decision) -> None:
-        self._run = run
-        self._decision = decision
-
-    def run(self, job: Job) -> None:
-        """Run one job."""
-        if self._decision.small:
-            job.run_in_process()
-            return
-        layer, objects = self._decision.bound.entry.layer, self._run.store.objects
-        with JobProgress(objects, self._decision.scratch, layer, job.parts).shown(self._run.console):
-            self._run.job(layer, job.build)
-
-    def fitted(self) -> tuple[FittedGroup, ...]:
-        """Run the jobs that fit the cuts of all groups; return them."""
-        self.run(fit_job(self._decision))
-        fitted = read_fits(self._decision)
-        if self._decision.rule.rule == "top":
-            return TopSearch(self._decision, fitted, lambda one: self.run(top_job(one))).find()
-        return fitted
 
 
 def _print_result(run: StageRun, bound: BoundScore, record: DecisionRecord, seconds: float) -> None:

@@ -12,20 +12,13 @@ from winnow.pipelines.dedupe.chains import count_cut
 from winnow.pipelines.dedupe.clusters import StarRound, max_star_rounds, star_partitions, unjoined_edges
 from winnow.pipelines.dedupe.graph import OutcomeGraph, SearchGraph, StarGraph
 from winnow.pipelines.dedupe.search import Search
-from winnow.pipelines.dedupe.stage import (
-    estimated_items,
-    existing_layer,
-    global_rows,
-    load_existing_layers,
-    load_stable_hiding,
-    make_search,
-)
-from winnow.pipelines.dedupe.task import GlobalKey, WriteTask
-from winnow.pipelines.dedupe.transforms import WriteDuplicates
+from winnow.pipelines.dedupe.stage import estimated_items, load_existing_layers, load_stable_hiding, make_search
+from winnow.pipelines.dedupe.task import WriteDuplicates, WriteTask
 from winnow.pipelines.dedupe.verdicts import delete_superseded
 from winnow.pipelines.running.exchange import clear_scratch
 from winnow.pipelines.running.shard_list import delete_shard_list
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.global_keys import GlobalKey
 from winnow.pipelines.store.leases.lease import require_lease
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.stages.recording import record_search
@@ -67,7 +60,7 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
         inputs_of(row for row in state.shards if row.shard in lacking),
     )
     for kind, key in missing.items():
-        rows_made = existing_layer(state, layer_of_kind(kind), key)
+        rows_made = key.all_rows(state, layer_of_kind(kind))
         if rows_made is None:
             raise StageError(f"dedupe: shards ended without a commit of {layer_of_kind(kind)}; run again")
         state.layers[layer_of_kind(kind)] = rows_made
@@ -81,7 +74,7 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
 
 def _lacking(state: StoreState, keys: Mapping[Kind, GlobalKey]) -> dict[str, dict[str, str]]:
     """The layers that each shard lacks, with their keys; an interrupted run may have written some."""
-    there = {kind: global_rows(state, layer_of_kind(kind), key).by_shard for kind, key in keys.items()}
+    there = {kind: key.rows(state, layer_of_kind(kind)).by_shard for kind, key in keys.items()}
     lacking: dict[str, dict[str, str]] = {}
     sets: dict[tuple[Kind, ...], dict[str, str]] = {}  # most shards lack the same: one for all of these
     for shard in state.samples:

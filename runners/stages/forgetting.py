@@ -6,7 +6,6 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-import orjson
 from rich.console import Console
 
 from winnow.pipelines.forgetting.effects import Effect, effect_of
@@ -22,6 +21,7 @@ from winnow.pipelines.store.hiding.scans import load_tombstones, put_tombstone, 
 from winnow.pipelines.store.leases.command_lease import writing_lease
 from winnow.runners.tables.escaping import visible
 from winnow.runners.tables.quantities import grouped
+from winnow.runners.terminal.tables import print_json
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
@@ -61,7 +61,7 @@ def run_forget(options: argparse.Namespace, store: Store, jobs: Jobs, console: C
         copies = unsearched(store) if selections else []
     if options.json:
         found = _json(name, new, selectors, effect, unmet, bad, copies)
-        sys.stdout.write(orjson.dumps(found).decode() + "\n")
+        print_json(found)
     elif selections:
         _print(options, console, name, new, selectors, effect, unmet, copies)
     for line in bad:
@@ -211,7 +211,7 @@ def _list(store: Store, jobs: Jobs, console: Console, *, as_json: bool) -> int:
             for name, one in sorted(tombstones.items())
         ]
         found = {"tombstones": listed, "rows": rows, "purged": rows - pending}
-        sys.stdout.write(orjson.dumps(found).decode() + "\n")
+        print_json(found)
         return 0
     for name, one in sorted(tombstones.items()):
         console.print(

@@ -4,12 +4,10 @@ Tasks and the estimate come from file listings; the rules' decisions come from t
 """
 
 import itertools
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import orjson
 from rich.console import Console
 from rich.markup import escape
 
@@ -48,6 +46,7 @@ from winnow.runners.stages.recipe_check import check_recipe
 from winnow.runners.stages.rule_decisions import rule_decisions, write_dropped
 from winnow.runners.stages.running.warming import warm_kernels
 from winnow.runners.tables.quantities import byte_size
+from winnow.runners.terminal.tables import print_json
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
@@ -134,7 +133,7 @@ def show_plan(
     rules, coverage = _rules(recipe, plan, decisions)
     if as_json:
         cost = estimate_json(left, known, workers)
-        sys.stdout.write(orjson.dumps(_json(plan, scores, notes, rules, coverage) | {"estimate": cost}).decode() + "\n")
+        print_json(_json(plan, scores, notes, rules, coverage) | {"estimate": cost})
         require_accepted(recipe, rules)
         _unkept_budgets(recipe, plan, rules)
         return

@@ -1,4 +1,4 @@
-"""Prints tables with rich.
+"""Prints tables with rich, and JSON in place of them.
 
 On a terminal, names are shortened until a line fits; numbers never are, and no column is left out. In a pipe, or with
 NO_COLOR or TERM=dumb, nothing is shortened or wrapped, so that lines can be searched, and rules are ASCII without
@@ -6,7 +6,9 @@ styles. Characters that the stream's encoding lacks are written as escapes.
 """
 
 import os
+import sys
 
+import orjson
 from rich.cells import cell_len
 from rich.console import Console
 from rich.rule import Rule
@@ -20,6 +22,13 @@ from winnow.runners.tables.table import Table, Value
 LEAST_NAME_CELLS = 8
 ENDLESS_CELLS = 1_000_000
 """The width of lines that are not for a terminal."""
+
+
+def print_json(found: object) -> None:
+    """Print a line of JSON to the standard output, in UTF-8 whatever its encoding is."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(orjson.dumps(found) + b"\n")
+    sys.stdout.buffer.flush()
 
 
 def print_tables(console: Console, *tables: Table) -> None:

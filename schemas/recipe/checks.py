@@ -15,11 +15,9 @@ class Check(Protocol):
     @property
     def expects(self) -> str:
         """The allowed values, to follow `expected`; empty if the type is enough."""
-        ...
 
     def complaint(self, value: object) -> str | None:
         """The problem with a value of the right type, or None."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -120,12 +118,9 @@ class Parsed(Protocol):
     @property
     def expects(self) -> str:
         """The expected text, in words."""
-        ...
 
     def parse(self, text: str) -> object:
         """The value. Raises ValueError with a message for the user."""
-        ...
 
     def render(self, value: object) -> str:
         """The text that parses to the value."""
-        ...

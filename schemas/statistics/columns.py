@@ -28,11 +28,9 @@ class Part(Protocol):
 
     def absorb(self, other: Self) -> None:
         """Add the other's counts to these."""
-        ...
 
     def to_json(self) -> Json:
         """Plain values for JSON."""
-        ...
 
 
 def kind_of(type_: pa.DataType) -> Kind | None:

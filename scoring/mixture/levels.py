@@ -22,15 +22,12 @@ class Level(Protocol):
 
     def weigh(self, children: Sequence[Node]) -> list[int]:
         """The children's weights, above zero."""
-        ...
 
     def most(self, child: Node) -> int:
         """The limit of a child."""
-        ...
 
     def share(self, node: Node, amount: int, *, within: bool) -> list[int]:
         """Each child's amount: by the shares alone, or within each child's limit."""
-        ...
 
 
 @dataclass(frozen=True)

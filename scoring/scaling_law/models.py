@@ -34,20 +34,16 @@ class Model(Protocol):
     @property
     def lower(self) -> Floats:
         """The lower bound of each parameter."""
-        ...
 
     @property
     def upper(self) -> Floats:
         """The upper bound of each parameter."""
-        ...
 
     def predicted(self, theta: Floats) -> Floats:
         """The predicted log losses: S × k to S × n."""
-        ...
 
     def with_slopes(self, theta: Floats) -> tuple[Floats, Floats]:
         """The predictions and their derivatives by each parameter (S × n × k)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

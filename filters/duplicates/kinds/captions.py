@@ -24,7 +24,6 @@ KIND = DuplicateKind(
     settings=RepeatedCaptionsConfig,
     signature=Signature("caption.digest"),
     listed=90,
-    null_unless_asked=True,
     chosen=None,
     split=None,
 )

@@ -21,7 +21,6 @@ KIND = DuplicateKind(
     settings=ExactConfig,
     signature=Signature("text.digest", options=asdict),
     listed=10,
-    null_unless_asked=True,
     chosen=20,
     split=20,
     described=lambda _: "equal texts",

@@ -32,7 +32,6 @@ KIND = DuplicateKind(
     settings=ImageBytesConfig,
     signature=Signature("samples", ("mime", "sha256"), _values),  # ingest writes the digest of each item
     listed=40,
-    null_unless_asked=True,
     chosen=40,
     split=60,
 )

@@ -153,7 +153,7 @@ KIND = DuplicateKind(
     unit=ROWS,
     settings=NearConfig,
     example="{preset: fineweb}",
-    signature=Signature("text.minhash", options=_options),
+    signature=Signature("text.minhash", searched="signature", options=_options),
     search=SEARCH,
     distinct="texts",
     measures=(
@@ -162,7 +162,6 @@ KIND = DuplicateKind(
     ),
     said=_said,
     listed=30,
-    null_unless_asked=True,
     chosen=30,
     split=10,
     bind=lambda config, _: near_settings(config),

@@ -128,7 +128,6 @@ KIND = DuplicateKind(
     measures=(Measure("distance", pa.int16(), _distance),),  # between the hash and the matched one, in bits
     said=_said,
     listed=50,
-    null_unless_asked=True,
     chosen=50,
     split=50,
     remarks=_remarks,

@@ -42,7 +42,6 @@ KIND = DuplicateKind(
     settings=AddressConfig,
     signature=Signature("url.canonical", options=_options),
     listed=20,
-    null_unless_asked=True,
     chosen=10,  # of an address the better text is kept, so addresses come first
     split=30,
     of_address=True,

@@ -137,7 +137,6 @@ KIND = DuplicateKind(
     ),
     said=_said,
     listed=70,
-    null_unless_asked=True,
     chosen=70,
     split=70,
     sent_in_pieces=True,

@@ -16,8 +16,6 @@ from winnow.filters.duplicates.vectors.cosines import Vectors, rounded, whole_le
 from winnow.filters.extras import required_package
 from winnow.schemas.kernels import kernel
 
-__all__ = ["CELLS_OF_ONE", "MAX_CELL", "cell_count", "nearest_cells", "train_cells"]
-
 CELLS_OF_ONE: Final = 2
 """How many cells a vector goes to."""
 MAX_CELL: Final = 1 << 15
@@ -34,19 +32,21 @@ def cell_count(vectors: int, sample: int) -> int:
     return 1 if vectors <= _ALL_PAIRS else max(1, min(round(math.sqrt(2 * vectors)), sample // _EACH))
 
 
-def train_cells(sample: Vectors, vectors: int) -> Vectors:
-    """Return the centroids for about so many vectors, given a sample of them in a fixed order."""
+def train_cells(sample: Vectors, vectors: int, needed_by: str = "dedupe.embedding") -> Vectors:
+    """Return the centroids for about so many vectors, given a sample of them in a fixed order, and who asks."""
     count = cell_count(vectors, len(sample))
     if count == 1:
         return np.zeros((1, sample.shape[1]), np.int16)
-    centroids = _k_means(sample[: _ENOUGH * count], count)
+    centroids = _k_means(sample[: _ENOUGH * count], count, needed_by)
     nearest = nearest_cells(sample, centroids)[:, 0]
     found = []
     for cell in range(len(centroids)):
         members = sample[nearest == cell]
         expected = CELLS_OF_ONE * vectors * len(members) // len(sample)
         parts = min(-(-expected // MAX_CELL), len(members) // _EACH)
-        found.append(_k_means(members[: _ENOUGH * parts], parts) if parts > 1 else centroids[cell : cell + 1])
+        found.append(
+            _k_means(members[: _ENOUGH * parts], parts, needed_by) if parts > 1 else centroids[cell : cell + 1]
+        )
     return np.concatenate(found)
 
 
@@ -63,8 +63,8 @@ def nearest_cells(vectors: Vectors, centroids: Vectors) -> NDArray[np.int64]:
     return found
 
 
-def _k_means(sample: Vectors, count: int) -> Vectors:
-    faiss = required_package("dedupe.embedding", "faiss", "embeddings")
+def _k_means(sample: Vectors, count: int, needed_by: str) -> Vectors:
+    faiss = required_package(needed_by, "faiss", "embeddings")
     faiss.omp_set_num_threads(1)
     trained = faiss.Kmeans(
         sample.shape[1], count, niter=_ROUNDS, seed=1, spherical=True, min_points_per_centroid=1,

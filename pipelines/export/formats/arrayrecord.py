@@ -27,16 +27,9 @@ import pyarrow.compute as pc
 from winnow.filters.extras import one_line_errors, required_package
 from winnow.pipelines.export.formats.columns import as_binary, captions_in_json
 from winnow.pipelines.export.formats.counting import Counted, json_of, output_of
-from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
+from winnow.pipelines.export.formats.protocol import About, ExportFormat, Made, ShardName, WrittenShard
 from winnow.pipelines.export.formats.tf_example import Column, examples
-from winnow.pipelines.export.formats.wanted_media import (
-    MediaOptions,
-    WantedMedia,
-    contents,
-    filled_texts,
-    large_apart,
-    listed,
-)
+from winnow.pipelines.export.formats.wanted_media import MediaOptions, contents, filled_texts, large_apart, listed
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import Json
@@ -99,7 +92,7 @@ class _Dataset:
     sizes: dict[str, int] = field(default_factory=dict)
 
 
-class _ArrayRecord:
+class _ArrayRecord(ExportFormat):
     name = "arrayrecord"
     config = ArrayRecordConfig
 
@@ -159,10 +152,6 @@ class _ArrayRecord:
                 for number in (number for number, length in enumerate(lengths) if not length):
                     files[_path(config, name, ShardName(output, number, len(lengths)))] = _empty()
         return files | {"axlearn_mixture.py": _mixture(config, datasets, about).encode()}
-
-    def wanted_media(self, config: ArrayRecordConfig) -> WantedMedia | None:
-        """The requirement on every sample."""
-        return config.wanted()
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
         """Counts for the audit: the records in each file, by the package's reader, and the counts declared to TFDS."""

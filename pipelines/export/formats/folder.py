@@ -9,7 +9,7 @@ For looking at, and for tools that know nothing else: every sample is a file at 
 lists, so above some hundred thousand samples another format is better.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -20,11 +20,10 @@ import pyarrow.compute as pc
 
 from winnow.pipelines.export.formats.columns import identity_of, sample_facts
 from winnow.pipelines.export.formats.counting import Counted, lines_of, output_of
-from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
+from winnow.pipelines.export.formats.protocol import ExportFormat, Made, ShardName
 from winnow.pipelines.export.formats.wanted_media import (
     MediaKind,
     MediaOptions,
-    WantedMedia,
     filled_texts,
     in_pieces,
     media_facts,
@@ -50,16 +49,11 @@ class FolderConfig(MediaOptions):
             raise ValueError("a folder is one of media: leave out 'media: none', or write another format")
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(ExportFormat):
     """The format of folders."""
 
-    name: str = "folder"
-    config: type[FolderConfig] = FolderConfig
-
-    def check(self, config: FolderConfig) -> None:
-        """Raises RecipeError if the packages that change pictures are missing."""
-        config.require_packages()
+    name = "folder"
+    config = FolderConfig
 
     def identity(self, config: FolderConfig) -> Json:
         """The options."""
@@ -84,19 +78,6 @@ class Folder:
                 samples += len(batch)
                 lines.writelines(_lines(batch, config, texts))
         return Made(tuple(files), samples, {})
-
-    def finish(
-        self,
-        config: FolderConfig,  # noqa: ARG002, of the protocol
-        shards: Sequence[WrittenShard],  # noqa: ARG002
-        about: About,  # noqa: ARG002
-    ) -> Mapping[str, bytes]:
-        """Writes nothing."""
-        return {}
-
-    def wanted_media(self, config: FolderConfig) -> WantedMedia | None:
-        """The requirement on every sample."""
-        return config.wanted()
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
         """Counts for the audit: the first medium of each sample, and the lines that list them."""

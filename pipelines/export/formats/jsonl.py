@@ -4,7 +4,7 @@
 """
 
 import gzip
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ import zstandard
 
 from winnow.pipelines.export.formats.columns import table_columns
 from winnow.pipelines.export.formats.counting import SHARD, Counted, lines_of, output_of
-from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
+from winnow.pipelines.export.formats.protocol import ExportFormat, Made, ShardName
 from winnow.schemas.identity import Json
 
 _LEVELS = {"zstd": 3, "gzip": 6}
@@ -31,14 +31,11 @@ class JsonlConfig:
     compression: Literal["zstd", "gzip", "none"] = "zstd"
 
 
-class Jsonl:
+class Jsonl(ExportFormat):
     """The JSON lines format."""
 
     name = "jsonl"
     config = JsonlConfig
-
-    def check(self, config: JsonlConfig) -> None:
-        """Checks nothing further."""
 
     def identity(self, config: JsonlConfig) -> Json:
         """The options."""
@@ -57,15 +54,6 @@ class Jsonl:
                 samples += batch.num_rows
                 dtypes = dtypes or _dtypes(batch)
         return Made((path,), samples, {"bytes": size, "dtypes": dtypes})
-
-    def finish(
-        self,
-        config: JsonlConfig,  # noqa: ARG002, of the protocol
-        shards: Sequence[WrittenShard],  # noqa: ARG002
-        about: About,  # noqa: ARG002
-    ) -> Mapping[str, bytes]:
-        """Writes nothing."""
-        return {}
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
         """Counts lines for the audit."""

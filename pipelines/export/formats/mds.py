@@ -27,15 +27,9 @@ import zstandard
 
 from winnow.pipelines.export.formats.columns import as_binary, blocks, captions_in_json, count_media, identity_of
 from winnow.pipelines.export.formats.counting import Counted, json_of, mds_samples, output_of
-from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
+from winnow.pipelines.export.formats.protocol import About, ExportFormat, Made, ShardName, WrittenShard
 from winnow.pipelines.export.formats.tar import binary, buffer_of, joined, sizes_of
-from winnow.pipelines.export.formats.wanted_media import (
-    MediaOptions,
-    WantedMedia,
-    contents,
-    filled_texts,
-    in_pieces,
-)
+from winnow.pipelines.export.formats.wanted_media import MediaOptions, contents, filled_texts, in_pieces
 from winnow.schemas.errors import ExportError, RecipeError
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe.checks import Between
@@ -88,13 +82,12 @@ class MdsConfig(MediaOptions):
         return dict(sorted({**_COLUMNS, "captions": "str", self.column: encoding}.items()))
 
 
-@dataclass(frozen=True, slots=True)
-class Mds:
+class Mds(ExportFormat):
     """The MDS format."""
 
-    name: str = "mds"
-    config: type[MdsConfig] = MdsConfig
-    max_shard_bytes: int = MAX_BYTES
+    name = "mds"
+    config = MdsConfig
+    max_shard_bytes = MAX_BYTES
 
     def check(self, config: MdsConfig) -> None:
         """Raises RecipeError if the packages that change pictures are missing, or the installed reader is too old."""
@@ -148,10 +141,6 @@ class Mds:
         if left_out:
             facts["media_left_out"] = left_out
         return Made((f"{shard.output}/{path.name}",), len(ends) - 1, facts)
-
-    def wanted_media(self, config: MdsConfig) -> WantedMedia | None:
-        """The requirement on every sample."""
-        return config.wanted()
 
     def finish(self, config: MdsConfig, shards: Sequence[WrittenShard], about: About) -> Mapping[str, bytes]:
         """The index of each output."""

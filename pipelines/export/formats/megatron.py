@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from winnow.filters.language.tokenizers import BYTES, Tokenizer, load_tokenizer, tokenizer_digest
 from winnow.pipelines.export.formats.counting import Counted, indexed_samples, output_of
 from winnow.pipelines.export.formats.megatron_index import MAX_LENGTH, IdType, beside, join_indexed, write_index
-from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
+from winnow.pipelines.export.formats.protocol import About, ExportFormat, Join, Made, ShardName, WrittenShard
 from winnow.schemas.errors import ExportError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe.checks import Between, Matching
@@ -123,7 +123,7 @@ def _dtype(asked: Literal["auto", "uint16", "int32"], largest: int) -> IdType:
     return asked
 
 
-class _Megatron:
+class _Megatron(ExportFormat):
     name = "megatron"
     config = MegatronConfig
 
@@ -171,9 +171,8 @@ class _Megatron:
                 lists[f"{output}_data_path.txt"] = "".join(f"{count} {name}\n" for count, name in tokens).encode()
         return lists
 
-    def joins(self, config: MegatronConfig) -> bool:
-        """Whether shards are joined."""
-        return config.merge
+    def joining(self, config: MegatronConfig) -> Join | None:
+        return self.join if config.merge else None
 
     def join(self, folder: Path, shards: Sequence[WrittenShard], into: Path) -> Sequence[Made]:
         """Joins the shards in `folder` into one dataset per output under `into`, which replaces them.

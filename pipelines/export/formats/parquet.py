@@ -18,10 +18,9 @@ import pyarrow.parquet as pq
 
 from winnow.pipelines.export.formats.columns import table_columns
 from winnow.pipelines.export.formats.counting import SHARD, Counted, output_of, parquet_rows
-from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
+from winnow.pipelines.export.formats.protocol import ExportFormat, Made, ShardName
 from winnow.pipelines.export.formats.wanted_media import (
     MediaOptions,
-    WantedMedia,
     contents,
     filled_texts,
     large_apart,
@@ -51,15 +50,11 @@ class ParquetConfig(MediaOptions):
     row_group_bytes: Annotated[int, Between(1 << 16, 1 << 30)] = 64 << 20  # in memory
 
 
-class Parquet:
+class Parquet(ExportFormat):
     """The Parquet format."""
 
     name = "parquet"
     config = ParquetConfig
-
-    def check(self, config: ParquetConfig) -> None:
-        """Raises RecipeError if the packages that change pictures are missing."""
-        config.require_packages()
 
     def identity(self, config: ParquetConfig) -> Json:
         """The options."""
@@ -93,19 +88,6 @@ class Parquet:
                     writer.add_key_value_metadata({_HUGGING_FACE: described[_HUGGING_FACE]})
                 writer.close()
         return Made((path,), samples, {"features": features, "row_groups": groups})
-
-    def finish(
-        self,
-        config: ParquetConfig,  # noqa: ARG002, of the protocol
-        shards: Sequence[WrittenShard],  # noqa: ARG002
-        about: About,  # noqa: ARG002
-    ) -> Mapping[str, bytes]:
-        """Writes nothing: the card says which files belong to which split."""
-        return {}
-
-    def wanted_media(self, config: ParquetConfig) -> WantedMedia | None:
-        """The requirement on every sample."""
-        return config.wanted()
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
         """Counts rows for the audit, by footers."""

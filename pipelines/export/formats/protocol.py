@@ -1,12 +1,15 @@
-"""The protocol of an export format: a config, and a writer of one shard at a time. Each format is one file."""
+"""What an export format is: a config, and a writer of one shard at a time. Each format is one file."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from winnow.pipelines.export.formats.counting import Counted
+from winnow.pipelines.export.formats.wanted_media import MediaOptions, WantedMedia
 from winnow.schemas.identity import Json
 
 
@@ -66,58 +69,59 @@ Join: TypeAlias = Callable[[Path, Sequence[WrittenShard], Path], Sequence[Made]]
 """Shards in a folder → the files that replace them in another."""
 
 
-class ExportFormat(Protocol):
+class ExportFormat(ABC):
     """One format. Picklable: workers get it with its config.
 
-    `write` receives the rows of one shard in order, as batches of `winnow.schemas.rows.draws.MIXED`, at least one row;
-    it writes under `folder` (its own, empty) and holds no more than one shard in memory. A batch has some MiB of media;
-    a larger medium is a file on this machine. The same rows give the same bytes, on any machine and at any time. A row
-    that the format cannot hold raises ExportError, which names the sample.
-
-    A format may also have `count(folder, path) -> Sequence[Counted]` (`formats.counting`): how many samples of which
-    output one file of a finished export holds or lists, counted independently of the writer. The audit adds
-    them up. A damaged file raises ExportError, a missing package RecipeError.
-
-    It may have `wanted_media(config) -> WantedMedia | None` (`formats.wanted_media`), a requirement on every sample;
-    `notes(config, shards) -> Sequence[str]`, what a user should know about the written shards;
-    `joins(config) -> bool` and `join`, as in `formats.megatron`; and `max_shard_bytes: int`, the largest possible
-    shard.
+    A row that it cannot hold raises ExportError, which names the sample.
     """
 
-    @property
-    def name(self) -> str:
-        """The name in recipes."""
-        ...
-
-    @property
-    def config(self) -> type[Any]:
-        """A frozen dataclass, built from the recipe by `build_config`."""
-        ...
+    name: str  # in recipes
+    config: type[Any]  # a frozen dataclass, built from the recipe by `build_config`
+    max_shard_bytes = 1 << 62  # the largest possible shard
 
     def check(self, config: Any) -> None:
         """Raises WinnowError if a package is missing (with the exact pip line) or the options are invalid."""
-        ...
+        if isinstance(config, MediaOptions):
+            config.require_packages()
 
+    @abstractmethod
     def identity(self, config: Any) -> Json:
         """What the bytes depend on besides the rows: resolved options and digests of the files that they name."""
-        ...
 
+    def wanted_media(self, config: Any) -> WantedMedia | None:
+        """The requirement on every sample; None if there is none."""
+        return config.wanted() if isinstance(config, MediaOptions) else None
+
+    @abstractmethod
     def write(self, config: Any, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
-        """Writes one shard."""
-        ...
+        """Writes one shard under a folder of its own, which is empty; holds no more than one shard in memory.
 
-    def finish(self, config: Any, shards: Sequence[WrittenShard], about: About) -> Mapping[str, bytes]:
-        """Small files beside the shards, by path: indices, descriptions. Called once, when every shard is committed."""
-        ...
+        The rows come in order, as batches of `winnow.schemas.rows.draws.MIXED`, at least one row. A batch has some MiB
+        of media; a larger medium is a file on this machine. The same rows give the same bytes, on any machine and at
+        any time.
+        """
 
-
-def joining(export_format: ExportFormat, config: Any) -> Join | None:
-    """How a format joins its shards, if its config asks for it."""
-    if not getattr(export_format, "joins", _never)(config):
+    def joining(self, config: Any) -> Join | None:  # noqa: ARG002
+        """How it joins its shards, if its config asks for it."""
         return None
-    join: Join = getattr(export_format, "join")  # noqa: B009  optional in the protocol
-    return join
 
+    def finish(
+        self,
+        config: Any,  # noqa: ARG002
+        shards: Sequence[WrittenShard],  # noqa: ARG002
+        about: About,  # noqa: ARG002
+    ) -> Mapping[str, bytes]:
+        """Small files beside the shards, by path: indices, descriptions. Called once, when every shard is committed."""
+        return {}
 
-def _never(_: Any) -> bool:
-    return False
+    def notes(self, config: Any, shards: Sequence[WrittenShard]) -> Sequence[str]:  # noqa: ARG002
+        """What a user should know about the written shards."""
+        return ()
+
+    @abstractmethod
+    def count(self, folder: Path, path: str) -> Sequence[Counted]:
+        """How many samples of which output one file of a finished export holds or lists, for the audit.
+
+        They are counted independently of the writer (`formats.counting`). A damaged file raises ExportError, a missing
+        package RecipeError.
+        """

@@ -21,21 +21,6 @@ from winnow.filters.video.clips.options import ClipFile
 from winnow.pipelines.export.formats.columns import identity_of
 from winnow.schemas.identity import Json
 
-__all__ = [
-    "KINDS",
-    "MediaKind",
-    "MediaOptions",
-    "WantedMedia",
-    "contents",
-    "filled_texts",
-    "in_pieces",
-    "large_apart",
-    "large_rows",
-    "listed",
-    "media_facts",
-    "media_names",
-]
-
 _Picture: TypeAlias = Literal["image", "images", "jpg", "png", "webp", "gif"]
 _Other: TypeAlias = Literal["video", "mp4", "mov", "webm", "mp3", "m4a", "flac", "ogg", "wav"]
 

@@ -34,7 +34,7 @@ from winnow.pipelines.export.formats.columns import (
     sample_name,
 )
 from winnow.pipelines.export.formats.counting import SHARD, Counted, output_of, tar_samples
-from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
+from winnow.pipelines.export.formats.protocol import About, ExportFormat, Made, ShardName, WrittenShard
 from winnow.pipelines.export.formats.tar import BLOCK, MAX_MEMBER, buffer_of, end, headers, joined, members, sizes_of
 from winnow.pipelines.export.formats.wanted_media import (
     MediaOptions,
@@ -61,16 +61,11 @@ class WebDatasetConfig(MediaOptions):
             raise ValueError("energon looks samples up by their keys: write 'key: id'")
 
 
-@dataclass(frozen=True, slots=True)
-class WebDataset:
+class WebDataset(ExportFormat):
     """The WebDataset format."""
 
-    name: str = "webdataset"
-    config: type[WebDatasetConfig] = WebDatasetConfig
-
-    def check(self, config: WebDatasetConfig) -> None:
-        """Raises RecipeError if the packages that change pictures are missing."""
-        config.require_packages()
+    name = "webdataset"
+    config = WebDatasetConfig
 
     def identity(self, config: WebDatasetConfig) -> Json:
         """The options."""

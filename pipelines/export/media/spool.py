@@ -33,8 +33,6 @@ from winnow.pipelines.media.references import UNREADABLE, MediaFinder, MediaSour
 from winnow.pipelines.running.ledger.crashes import CrashedVideos
 from winnow.schemas.rows.draws import MEDIUM, MIXED
 
-__all__ = ["HELD", "MediaSpool", "write_clip"]
-
 _PLACE: Final = (pa.field("at", pa.int64(), nullable=False), pa.field("size", pa.int64(), nullable=False))
 _KEPT: Final = tuple(field for field in MEDIUM if field.name != "bytes")
 HELD: Final = pa.list_(pa.field("item", pa.struct([*_KEPT, *_PLACE]), nullable=False))

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import orjson
 
-from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, ShardName, WrittenShard, joining
+from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, ShardName, WrittenShard
 from winnow.pipelines.export.places.destination import in_use_error
 from winnow.pipelines.export.places.existing import WantedExport, first_few
 from winnow.pipelines.export.places.manifest import (
@@ -223,7 +223,7 @@ class ExportBucket:
         self, export_format: ExportFormat, config: object, shards: Sequence[WrittenShard]
     ) -> tuple[FileRecord, ...]:
         """Joins the shards' files on this machine, if the format does so: downloads and uploads them once more."""
-        join = joining(export_format, config)
+        join = export_format.joining(config)
         if join is None:
             return ()
         with temporary_folder("joined") as name:

@@ -21,22 +21,18 @@ class Work(Protocol):
 
     def is_committed(self, shard: ShardName) -> bool:
         """Whether a shard is committed."""
-        ...
 
     def writing(self) -> AbstractContextManager[Path]:
         """Yields an empty folder on this machine for a shard's files; it is removed afterwards."""
-        ...
 
     def commit(self, made: Path, commit: ShardCommit) -> None:
         """Moves a shard's files to the unfinished export and commits the shard.
 
         A shard that is written twice has the same bytes, so a second commit is harmless.
         """
-        ...
 
     def count(self) -> int:
         """The number of committed shards, for progress."""
-        ...
 
 
 class ExportPlace(Protocol):
@@ -49,17 +45,14 @@ class ExportPlace(Protocol):
     @property
     def disk(self) -> Path | None:
         """The folder that is written to; None if it is not on a disk of this machine."""
-        ...
 
     @property
     def scratch(self) -> ObjectStore:
         """For the exchange and for task lists."""
-        ...
 
     @property
     def work(self) -> Work:
         """For the workers that write shards."""
-        ...
 
     def finished_manifest(self, *, replace: bool = False, notes: list[str] | None = None) -> Manifest | None:
         """The finished export there, if it is the wanted one; None if there is work to do.
@@ -69,28 +62,23 @@ class ExportPlace(Protocol):
 
         ExportError if it is another export, or files are missing or have the wrong size.
         """
-        ...
 
     def begin(self, notes: list[str], *, replace: bool = False) -> None:
         """Continues unfinished work of the same identity; discards other work and notes it.
 
         With `replace`, shards with samples left out are written again: their media may be available now.
         """
-        ...
 
     def committed(self) -> dict[tuple[str, int], ShardCommit]:
         """The committed shards, by output and number; withdraws the commit of a shard whose files are missing."""
-        ...
 
     def join(
         self, export_format: ExportFormat, config: object, shards: Sequence[WrittenShard]
     ) -> tuple[FileRecord, ...]:
         """Joins the shards' files, if the format does so."""
-        ...
 
     def finish(self, manifest: Manifest, closing: Mapping[str, bytes]) -> None:
         """Writes the closing files and the manifest, and publishes the export."""
-        ...
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ from typing import BinaryIO
 
 import orjson
 
-from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, ShardName, WrittenShard, joining
+from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, ShardName, WrittenShard
 from winnow.pipelines.export.places.destination import disk_errors, in_use_error
 from winnow.pipelines.export.places.existing import (
     WantedExport,
@@ -236,7 +236,7 @@ class ExportFolder:
         self, export_format: ExportFormat, config: object, shards: Sequence[WrittenShard]
     ) -> tuple[FileRecord, ...]:
         """Joins the shards' files, if the format does so."""
-        join = joining(export_format, config)
+        join = export_format.joining(config)
         if join is None:
             return ()
         with disk_errors(self.path):

@@ -1,9 +1,8 @@
 """Checks, before anything is moved, that every sample of a draw has the media that an export requires."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -57,7 +56,7 @@ def require_media(objects: ObjectStore, draw: Draw, exports: Sequence[BoundExpor
 
     RecipeError with, for each export, the number of samples that do not, and the first of them.
     """
-    asked = [_Asked(export, wanted) for export in exports if (wanted := _wanted(export)) is not None]
+    asked = [_Asked(one, wanted) for one in exports if (wanted := one.format.wanted_media(one.config)) is not None]
     if not asked:
         return
     for shard in draw.shards:
@@ -86,8 +85,3 @@ def _look(objects: ObjectStore, shard: DrawnShard, asked: Sequence[_Asked]) -> N
                 row = int(wrong[0])
                 name = drawn["id"][int(places[first + row])].as_py().hex()
                 one.first = f"sample {name} of {shard.source}, which has {one.wanted.has(media[row])}"
-
-
-def _wanted(export: BoundExport) -> WantedMedia | None:
-    wanted_media: Callable[[Any], WantedMedia | None] | None = getattr(export.format, "wanted_media", None)
-    return None if wanted_media is None else wanted_media(export.config)

@@ -66,23 +66,18 @@ class Grammar(Protocol[H]):
 
     def opens(self, first: bytes) -> bool:
         """Whether these may be the first bytes of a file or member of this format."""
-        ...
 
     def parse(self, header: bytes) -> H | Fault:
         """Parses a header that ends with the mark."""
-        ...
 
     def starts(self, first: bytes) -> bool:
         """Whether these bytes, possibly cut off by the end of the file, may begin a header."""
-        ...
 
     def flaw(self, beginning: bytes) -> str:
         """What the first bytes show to be wrong with the header that begins with them; empty if nothing."""
-        ...
 
     def nests(self, header: bytes) -> bool:
         """Whether another header begins inside this one."""
-        ...
 
     def closing(self, after: bytes) -> int:
         """How many of the bytes after a block still belong to its record; -1 if no block ends before them.
@@ -90,15 +85,12 @@ class Grammar(Protocol[H]):
         Args:
             after: `CLOSING_BYTES` bytes; fewer only where the file or member ends.
         """
-        ...
 
     def key(self, head: H) -> str | None:
         """The record's own key, used to report a record that cannot be read."""
-        ...
 
     def event(self, head: H, block: Block, span: Span, container: str, limits: ReadLimits) -> Event:
         """Converts a consistent record into an event."""
-        ...
 
 
 class _End(Enum):

@@ -26,11 +26,9 @@ class Transport(Protocol):
 
     def send(self, blocks: Blocks) -> PCollection[tuple[int, bytes]]:
         """The blocks, or references to them, keyed by partition."""
-        ...
 
     def receive(self, partition: int, expected: Total | None, members: list[memoryview]) -> Iterator[pa.RecordBatch]:
         """The distinct batches sent, in order; raises unless they match the announcement."""
-        ...
 
 
 class Exchange(beam.PTransform[PCollection[AddressedBlock], PCollection[T]], Generic[T]):

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from winnow.pipelines.binding.scores import BoundScore
-from winnow.pipelines.dedupe.stage import global_rows
-from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.running.scratch_parts import put_arrays
 from winnow.pipelines.running.shard_list import ListedShard, put_hidden_rows_of, put_shard_list
 from winnow.pipelines.score.deciding.decision import Decision, Sizes, score_columns
@@ -15,6 +13,7 @@ from winnow.pipelines.score.deciding.records import DecidedGroup, DecisionRecord
 from winnow.pipelines.score.weights import scored_shards
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.global_keys import GlobalKey
 from winnow.pipelines.store.hiding.scans import Hiding
 from winnow.pipelines.store.state import StoreState
 from winnow.scoring.selection import ScoreHistogram, bars, summary
@@ -39,7 +38,7 @@ def make_decision(
 def put_pending_groups(decision: Decision, state: StoreState, key: GlobalKey) -> int:
     """Store which groups of shards have one that lacks the layer, and prepare its commits; return their number."""
     shards, layer = decision.shards, decision.bound.entry.layer
-    there = global_rows(state, layer, key)
+    there = key.rows(state, layer)
     state.held.begin({shard: {layer: key.covered} for shard in state.samples if shard not in there.by_shard})
     owed = [
         group

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.running.scratch_parts import read_arrays
 from winnow.pipelines.score.deciding.batch_votes import BatchVotes
 from winnow.pipelines.score.deciding.decision import Decision, ScoredRows, read_scores
@@ -16,6 +15,7 @@ from winnow.pipelines.score.deciding.placing import Order, Places, Placing
 from winnow.pipelines.score.deciding.records import find_decision
 from winnow.pipelines.score.deciding.voting import Voter
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.global_keys import GlobalKey
 from winnow.pipelines.store.layers import LayerWriter, commit_layers
 from winnow.schemas.errors import StageError
 from winnow.schemas.recipe.score import Measured

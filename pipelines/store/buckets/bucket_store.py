@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, ClassVar, Protocol, Self, TypeVar
+from typing import BinaryIO, ClassVar, Self, TypeVar
 
 from winnow.pipelines.processes.run_folder import run_folder
 from winnow.pipelines.store.buckets.ranged import RangedReader, buffered
@@ -80,61 +80,60 @@ class Piece:
     version: str
 
 
-class Bucket(Protocol):
+class Bucket(ABC):
     """One bucket through a service's client. Each call may be repeated after a `TransientError`.
 
     Keys are full names in the bucket. A missing object raises FileNotFoundError without a message; a failure that
     repeating would not fix raises a StoreError.
     """
 
-    trying: Retries
-    remembered: Remembered
+    whole_bytes: int  # larger files are sent in parts
 
-    @property
-    def whole_bytes(self) -> int:
-        """Larger files are sent in parts."""
-        ...
+    def __init__(self, place: str) -> None:
+        self.trying = Retries(place)
+        self.remembered = Remembered()
 
+    @abstractmethod
     def get(self, key: str, start: int, stop: int | None, version: str | None) -> Piece:
         """Reads the bytes from `start` to `stop`, or to the end; only of that version, if one is given."""
-        ...
 
+    @abstractmethod
     def describe(self, key: str) -> tuple[ObjectInfo, str | None]:
         """The object's description without its bytes, and the mark that `put_new` left on it."""
-        ...
 
+    @abstractmethod
     def page(self, prefix: str, after: str | None) -> tuple[list[ObjectInfo], str | None]:
         """The next objects under a prefix in key order, and the token for the following page."""
-        ...
 
+    @abstractmethod
     def put(self, key: str, content: bytes) -> None:
         """Puts the object, replacing any of that name."""
-        ...
 
+    @abstractmethod
     def put_parts(self, key: str, file: Path) -> None:
         """Puts a large file in parts that appear as one object or never; failed parts are repeated here."""
-        ...
 
+    @abstractmethod
     def put_new(self, key: str, content: bytes, mark: str) -> bool:
         """Puts the object with a mark, unless the name is taken."""
-        ...
 
+    @abstractmethod
     def delete(self, key: str) -> None:
         """Removes the object, if it exists."""
-        ...
 
     @property
     def batch(self) -> int:
         """How many objects `delete_batch` removes in one request."""
-        ...
+        return 1
 
     def delete_batch(self, keys: Sequence[str]) -> None:
         """Removes as many objects as `batch` says, or fewer; those that do not exist are fine."""
-        ...
+        for key in keys:
+            self.delete(key)
 
-    def clear_uploads(self, prefix: str) -> int:
-        """Drops unfinished uploads under a prefix."""
-        ...
+    def clear_uploads(self, prefix: str) -> int:  # noqa: ARG002
+        """Drops unfinished uploads under a prefix; returns their number. None where the service drops them itself."""
+        return 0
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote
 
-from winnow.pipelines.store.buckets.bucket_store import MARK, Bucket, BucketStore, Clients, Piece, Remembered
+from winnow.pipelines.store.buckets.bucket_store import MARK, Bucket, BucketStore, Clients, Piece
 from winnow.pipelines.store.buckets.gcs_session import endpoint, refused, session, translated_error
-from winnow.pipelines.store.buckets.retries import Retries, TransientError, no_bucket_error
+from winnow.pipelines.store.buckets.retries import TransientError, no_bucket_error
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.schemas.errors import StoreError
 
 if TYPE_CHECKING:
     from requests import Response
 
-WHOLE_BYTES = 8 << 20  # larger files are sent in parts, and a failed part is repeated alone
 PART_BYTES = 32 << 20  # a multiple of 256 KiB, required by the API
 UPLOADS = 3  # attempts per file
 PAGE = 1_000
@@ -42,14 +41,18 @@ class GcsStore(BucketStore):
         return _clients.get(self.name, lambda: GcsBucket(self.name))
 
 
-class GcsBucket:
-    """One bucket over HTTP. A version is an object's generation."""
+class GcsBucket(Bucket):
+    """One bucket over HTTP. A version is an object's generation.
+
+    What the service calls a batch is as many requests in one body, each answered and billed alone: none is sent.
+    """
+
+    whole_bytes = 8 << 20  # a failed part is repeated alone
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._place = f"gs://{name}"
-        self.trying = Retries(self._place)
-        self.remembered = Remembered()
+        super().__init__(self._place)
         self._endpoint = endpoint()
         self._session = session(self._place)
         self._there = False
@@ -87,11 +90,6 @@ class GcsBucket:
         found = self._json(self._check(self._send("GET", self._objects(), {"prefix": prefix, **fields, **token})))
         return [_info(one) for one in found.get("items", ())], found.get("nextPageToken") or None
 
-    @property
-    def whole_bytes(self) -> int:
-        """Larger files are sent in parts."""
-        return WHOLE_BYTES
-
     def put(self, key: str, content: bytes) -> None:
         """Sends one POST."""
         self._check(self._post(key, content, {}, {}))
@@ -121,20 +119,6 @@ class GcsBucket:
         """Sends one DELETE; a missing object is fine, a missing bucket is not."""
         with suppress(FileNotFoundError):
             self._check(self._send("DELETE", self._object(key)), of_object=True)
-
-    @property
-    def batch(self) -> int:
-        """One: what the service calls a batch is as many requests in one body, each answered and billed alone."""
-        return 1
-
-    def delete_batch(self, keys: Sequence[str]) -> None:
-        """Sends one DELETE for each."""
-        for key in keys:
-            self.delete(key)
-
-    def clear_uploads(self, prefix: str) -> int:  # noqa: ARG002
-        """Does nothing: the service drops unfinished uploads itself and does not list them."""
-        return 0
 
     def _post(self, key: str, content: bytes, condition: Mapping[str, str], metadata: Mapping[str, str]) -> "Response":
         """Sends name, metadata and bytes in one request."""

@@ -22,10 +22,8 @@ from winnow.pipelines.store.buckets.bucket_store import (
     BucketStore,
     Clients,
     Piece,
-    Remembered,
     sending,
 )
-from winnow.pipelines.store.buckets.retries import Retries
 from winnow.pipelines.store.buckets.s3_errors import client_error, translated_error
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.schemas.errors import StoreError
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from botocore.client import BaseClient
 
 INSTALL = "pip install 'winnow[s3]'"
-WHOLE_BYTES = 16 << 20  # larger files are sent in parts
 PART_BYTES = 16 << 20
 UNASKED_BYTES = 1 << 20
 MOST_PARTS = 9_000  # S3: 10 000
@@ -61,13 +58,14 @@ class S3Store(BucketStore):
         return _clients.get(self.name, lambda: S3Bucket(self.name))
 
 
-class S3Bucket:
+class S3Bucket(Bucket):
     """One bucket through boto3, with its retries turned off."""
+
+    whole_bytes = 16 << 20
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self.trying = Retries(f"s3://{name}")
-        self.remembered = Remembered()
+        super().__init__(f"s3://{name}")
         self._s3 = _client(name)
         self._there = False  # whether the bucket is known to exist
         self._batches = True  # whether the service deletes several objects in one request, as far as known
@@ -108,11 +106,6 @@ class S3Bucket:
         answer = self._ask("list_objects_v2", Prefix=prefix, MaxKeys=PAGE, **token)
         found = [ObjectInfo(one["Key"], one["Size"], one["ETag"].strip('"')) for one in answer.get("Contents", ())]
         return found, answer["NextContinuationToken"] if answer["IsTruncated"] else None
-
-    @property
-    def whole_bytes(self) -> int:
-        """Larger files are sent in parts."""
-        return WHOLE_BYTES
 
     def put(self, key: str, content: bytes) -> None:
         """Sends one PUT."""
@@ -168,8 +161,7 @@ class S3Bucket:
             else:
                 self._require_deleted(answer.get("Errors", ()))
                 return
-        for key in keys:
-            self.delete(key)
+        super().delete_batch(keys)
 
     def _require_deleted(self, refused: Sequence[dict[str, str]]) -> None:
         """Raises the error of the first object that is still there; a batch is answered as a whole if some are."""

@@ -1,12 +1,10 @@
 """`winnow duplicates`: the number of duplicate clusters, and the largest of them with an example each."""
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import orjson
 from rich.console import Console
 
 from winnow.filters.duplicates.kind import PICTURES, find_kind
@@ -37,7 +35,7 @@ from winnow.runners.stages.running.command_jobs import command_jobs
 from winnow.runners.tables.quantities import grouped
 from winnow.runners.tables.table import Table, Value, each, heads
 from winnow.runners.tables.units import COUNT, NAME
-from winnow.runners.terminal.tables import is_plain, print_line, print_tables
+from winnow.runners.terminal.tables import is_plain, print_json, print_line, print_tables
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.records import Generation
@@ -99,8 +97,7 @@ def run_duplicates(
     kinds = excerpts.browser.require(options.kind)
     found = overviews(excerpts, kinds, options.limit)
     if options.json:
-        sys.stdout.buffer.write(orjson.dumps(_json(found, excerpts)) + b"\n")
-        sys.stdout.buffer.flush()
+        print_json(_json(found, excerpts))
     else:
         _print(found, excerpts, out)
     return 0

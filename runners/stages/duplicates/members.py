@@ -2,12 +2,10 @@
 
 import argparse
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import orjson
 import pyarrow as pa
 from rich.console import Console
 from rich.text import Text
@@ -23,12 +21,7 @@ from winnow.pipelines.query.search_tasks import ID_BYTES, wanted_id
 from winnow.pipelines.reading.items import ROW_DIGITS, item_of_id
 from winnow.runners.facts.duplicates import outdated, similar
 from winnow.runners.stages.duplicates.excerpts import Excerpts, reference
-from winnow.runners.stages.duplicates.row_duplicates import (
-    Pair,
-    Resemblance,
-    RowDuplicates,
-    row_duplicates_json,
-)
+from winnow.runners.stages.duplicates.row_duplicates import Pair, Resemblance, RowDuplicates, row_duplicates_json
 from winnow.runners.stages.duplicates.side_by_side import Fold, Pieces, side_by_side
 from winnow.runners.stages.duplicates.text_difference import Difference, difference
 from winnow.runners.stages.rule_decisions import duplicate_drops
@@ -37,7 +30,7 @@ from winnow.runners.tables.escaping import cells, shortened, visible
 from winnow.runners.tables.quantities import grouped
 from winnow.runners.tables.table import Table, each, heads
 from winnow.runners.tables.units import COUNT, NAME, REASON
-from winnow.runners.terminal.tables import encodable, is_plain, print_line, print_tables
+from winnow.runners.terminal.tables import encodable, is_plain, print_json, print_line, print_tables
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.problems import shown
 from winnow.schemas.rows.duplicates import OK, UNMATCHED
@@ -53,8 +46,7 @@ def run_duplicates_show(options: argparse.Namespace, identity: str, excerpts: Ex
     """`winnow duplicates show`."""
     found = _find(options, identity, excerpts)
     if options.json:
-        sys.stdout.buffer.write(orjson.dumps(row_duplicates_json(found)) + b"\n")
-        sys.stdout.buffer.flush()
+        print_json(row_duplicates_json(found))
     else:
         _print(found, excerpts, console, most=options.lines or None)
     return 0

@@ -8,7 +8,8 @@ from typing import Final
 
 from winnow.runners.stages.law.files import display_name, read_text
 from winnow.schemas.errors import SourceError, WinnowError
-from winnow.schemas.problems import MAX_REPORTED, shown
+from winnow.schemas.problems import shown
+from winnow.scoring.scaling_law.runs import raise_problems
 
 FAMILY: Final = "family"
 MAX_ROWS: Final = 100_000
@@ -72,9 +73,7 @@ def amounts_from_csv(text: str, name: str, column: str) -> dict[str, float]:
         raise SourceError(f"{name}:{reader.line_num}: not CSV ({error})") from None
     if not header:
         raise SourceError(f"{name}: empty; expected a header with {FAMILY}, {column}")
-    if problems:
-        rest = [f"… and {len(problems) - MAX_REPORTED} more"] if len(problems) > MAX_REPORTED else []
-        raise SourceError("\n".join([*problems[:MAX_REPORTED], *rest]))
+    raise_problems(problems)
     if not found:
         raise SourceError(f"{name}: no rows; expected one for each family")
     return found

@@ -39,7 +39,6 @@ from winnow.scoring.scaling_law.hypotheses import Independence, Invariance
 
 if TYPE_CHECKING:
     from winnow.scoring.scaling_law.fitting import LawFit
-    from winnow.scoring.scaling_law.hypotheses import Independence, Invariance
 
 LEVEL: Final = 0.05
 """The significance level, for p values adjusted for the number of families."""
@@ -125,8 +124,8 @@ def two_stage(fit: "LawFit") -> dict[str, Sequence[float]]:
 def _print(
     fit: "LawFit",
     law: ScalingLaw,
-    others: "Sequence[Independence]",
-    sizes: "Sequence[Invariance]",
+    others: Sequence[Independence],
+    sizes: Sequence[Invariance],
     console: Console,
 ) -> None:
     of = law.provenance
@@ -145,7 +144,7 @@ def _print(
 
 
 def _described(
-    fit: "LawFit", law: ScalingLaw, others: "Sequence[Independence]", sizes: "Sequence[Invariance]"
+    fit: "LawFit", law: ScalingLaw, others: Sequence[Independence], sizes: Sequence[Invariance]
 ) -> dict[str, Json]:
     return {
         "law": without_draws(law),

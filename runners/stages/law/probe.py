@@ -8,6 +8,7 @@ import argparse
 import fcntl
 import os
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,13 +20,14 @@ from rich.console import Console
 from winnow.filters.extras import required_package
 from winnow.runners.stages.law.files import output_path, write_file
 from winnow.runners.stages.law.probe_data import PackedTexts, packed_texts
-from winnow.runners.stages.law.probe_progress import ProbeProgress
 from winnow.runners.stages.law.probe_texts import texts_at
 from winnow.runners.stages.law.probe_tokens import tokenizer_at
 from winnow.runners.stages.law.views import print_warnings
 from winnow.runners.tables.quantities import grouped
 from winnow.runners.tables.table import Table, each, heads
 from winnow.runners.tables.units import BYTES, COUNT
+from winnow.runners.terminal.progress.status import Status
+from winnow.runners.terminal.progress.status_line import StatusLine
 from winnow.runners.terminal.tables import print_line, print_tables
 from winnow.schemas.errors import SourceError, WinnowError
 from winnow.schemas.recipe.nodes import MAX_FILE_BYTES
@@ -163,8 +165,8 @@ def _train(
     todo = {name: one for name, one in runs.items() if name not in done}
     if done and todo:
         print_line(console, f"{grouped(len(done))} of {grouped(len(runs))} runs are finished already")
-    progress = ProbeProgress(console, tuple(runs.values()), tuple(todo.values()), packed.vocabulary)
-    with deterministic(options.device, options.threads), progress:
+    progress = _Progress(tuple(runs.values()), tuple(todo.values()), packed.vocabulary)
+    with deterministic(options.device, options.threads), StatusLine(console, progress.status(), progress.status):
         for name, one in todo.items():
             measured = _trained(options, work, name, one, packed, progress)
             write_file(work.record(name), to_json(measured))
@@ -172,7 +174,7 @@ def _train(
 
 
 def _trained(
-    options: argparse.Namespace, work: Work, name: str, run: Run, packed: PackedTexts, progress: ProbeProgress
+    options: argparse.Namespace, work: Work, name: str, run: Run, packed: PackedTexts, progress: "_Progress"
 ) -> RunResult:
     """Train one run, resuming from its checkpoint if there is one."""
     streams = packed.streams(tuple(family for family, _ in run.shares))
@@ -185,13 +187,47 @@ def _trained(
     # A run begun with other threads or on another device starts over, as sums would be rounded differently.
     if checkpoint.is_file() and not restore_checkpoint(training, checkpoint.read_bytes()):
         training = new_training()
-    progress.begin(run, training.step)
+    progress.begin(name, run, training.step)
     while not training.finished:
         training.advance()
         if training.step % options.checkpoint_steps == 0 and not training.finished:
             write_file(checkpoint, checkpoint_bytes(training))
-        progress.step_done(run, name, training.step)
+        progress.advance(training.step)
     return training.measured(name)
+
+
+class _Progress:
+    """How far the runs are: their steps, weighed by what a step of each costs."""
+
+    def __init__(self, runs: tuple[Run, ...], todo: tuple[Run, ...], vocabulary: int) -> None:
+        self._vocabulary, self._all, self._number = vocabulary, len(runs), len(runs) - len(todo)
+        self._left = sum(
+            self._cost(run, run.steps) for run in todo
+        )  # what this process has to do, and what it has done
+        self._done, self._tokens, self._step, self._began = 0.0, 0, 0, time.monotonic()
+        self._run, self._name = todo[0] if todo else None, ""
+
+    def _cost(self, run: Run, steps: int) -> float:
+        return float(steps * run.schedule.step_tokens) * (run.shape.parameters + self._vocabulary * run.shape.width)
+
+    def begin(self, name: str, run: Run, step: int) -> None:
+        """A run is begun, or resumed at a step."""
+        self._name, self._run, self._step = name, run, step
+        self._number += 1
+        self._left -= self._cost(run, step)
+
+    def advance(self, step: int) -> None:
+        """The run has come to a step."""
+        assert self._run is not None
+        self._step, self._tokens = step, self._tokens + self._run.schedule.step_tokens
+        self._done += self._cost(self._run, 1)
+
+    def status(self) -> Status:
+        """What is shown of it."""
+        speed = round(self._tokens / max(time.monotonic() - self._began, 1e-3))
+        steps = 0 if self._run is None else self._run.steps
+        facts = (f"run {self._number} of {self._all}", f"step {grouped(self._step)} of {grouped(steps)}")
+        return Status("probe", (*facts, f"{grouped(speed)} tokens/s", self._name), self._done / max(self._left, 1.0))
 
 
 def _write(

@@ -21,16 +21,13 @@ class Texts(Protocol):
     @property
     def key(self) -> str:
         """A hash that changes when the texts may have changed."""
-        ...
 
     @property
     def lost(self) -> Counter[str]:
         """The number of samples without text, by reason."""
-        ...
 
     def read(self) -> Iterator[tuple[str, str]]:
         """Yield families and texts, in the same order on every call."""
-        ...
 
 
 def texts_at(place: str, families: tuple[str, ...], named_grouping: str) -> Texts:

@@ -11,14 +11,8 @@ from pathlib import Path
 from rich.console import Console
 
 from winnow.filters.duplicates.perceptual.pdq import MIN_QUALITY, pdq
-from winnow.runners.stages.lists.pictures import (
-    Listed,
-    check_output,
-    is_of_store,
-    items_of_store,
-    pictures_of_folder,
-    say_listed,
-)
+from winnow.runners.stages.lists.pictures import Listed, is_of_store, items_of_store, pictures_of_folder, say_listed
+from winnow.runners.stages.lists.whole_file import require_writable
 
 LAYER = "image.pdq"
 FLAT = "flat"
@@ -29,7 +23,7 @@ Found = tuple[str, bytes | None, str]
 
 def write_hash_list(place: str, output: Path, console: Console) -> int:
     """Write the list, in the order of names, and say how many pictures it has."""
-    check_output(output)
+    require_writable("--output", output)
     left_out: Counter[str] = Counter()
     lines = []
     for name, digest, reason in _of_store(place) if is_of_store(place) else _of_folder(Path(place)):

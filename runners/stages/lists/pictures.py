@@ -18,8 +18,6 @@ from winnow.runners.stages.opening import open_place
 from winnow.runners.terminal.tables import print_line
 from winnow.schemas.errors import StoreError, WinnowError
 
-__all__ = ["DecodedFile", "Listed", "check_output", "is_of_store", "items_of_store", "pictures_of_folder", "say_listed"]
-
 _HEAD_BYTES = 4096  # enough to tell a picture's type
 
 
@@ -40,12 +38,6 @@ class Listed:
 
     count: int
     left_out: Counter[str]
-
-
-def check_output(output: Path) -> None:
-    """Raise WinnowError unless a file can be written there."""
-    if output.is_dir() or not output.absolute().parent.is_dir():
-        raise WinnowError(f"--output {output}: is not a regular file; give a file name in an existing folder")
 
 
 def is_of_store(place: str) -> bool:

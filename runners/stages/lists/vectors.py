@@ -17,14 +17,8 @@ from winnow.filters.image.embedding import NAME as LAYER
 from winnow.filters.operators import Kernel, PictureOperator, find_operator
 from winnow.filters.presets import find_preset
 from winnow.pipelines.assets import AssetFiles
-from winnow.runners.stages.lists.pictures import (
-    Listed,
-    check_output,
-    is_of_store,
-    items_of_store,
-    pictures_of_folder,
-    say_listed,
-)
+from winnow.runners.stages.lists.pictures import Listed, is_of_store, items_of_store, pictures_of_folder, say_listed
+from winnow.runners.stages.lists.whole_file import require_writable
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.problems import Place, Problems
 from winnow.schemas.recipe.build import build
@@ -42,7 +36,7 @@ def write_vector_list(place: str, output: Path, preset: str, layer: str, console
     `place`: a folder with pictures, whose vectors the encoder of `preset` computes, or a recipe or store, whose `layer`
     has them.
     """
-    check_output(output)
+    require_writable("--output", output)
     left_out: Counter[str] = Counter()
     names: list[str] = []
     vectors: list[Vectors] = []

@@ -1,12 +1,10 @@
 """`winnow diff`: compares the decisions of two recipes, and prints how they differ."""
 
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import orjson
 from rich.console import Console
 
 from winnow.pipelines.binding.tokens import TOKENS_LAYER
@@ -24,7 +22,7 @@ from winnow.runners.stages.running.command_jobs import command_jobs
 from winnow.runners.tables.quantities import grouped
 from winnow.runners.tables.table import Column, Share, Table, largest, table
 from winnow.runners.tables.units import BYTES, CHANGE, COUNT, ID, NAME, REASON, SHARE
-from winnow.runners.terminal.tables import print_line, print_tables
+from winnow.runners.terminal.tables import print_json, print_line, print_tables
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import RecipeError, StoreError, WinnowError
 
@@ -66,7 +64,7 @@ def show_difference(
         if ids is not None:
             _write(tasks, ids)
     if as_json:
-        sys.stdout.write(orjson.dumps(_json(old, new, found, tokens=tokens)).decode() + "\n")
+        print_json(_json(old, new, found, tokens=tokens))
         return
     _print(old, new, found, console, tokens=tokens)
     if ids is not None:

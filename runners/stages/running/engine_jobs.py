@@ -50,6 +50,10 @@ class EngineJobs:
         """Run a job that reads so many bytes."""
         if size <= self.here_bytes:
             job.run_in_process()
-            return
+        else:
+            self.on_engine(job)
+
+    def on_engine(self, job: Job) -> None:
+        """Run a job on the engine, however small it is."""
         with JobProgress(job.steps.objects, job.steps.scratch, self.stage, job.parts).shown(self.run_on.console):
             self.run_on.job(self.stage, job.build)

@@ -1,35 +1,30 @@
 """Some samples that a rule drops, or of a language or a source, for `winnow show`."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Final
 
-import orjson
 from rich.console import Console
 
-from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.query.recipe_rules import pinned_rules
 from winnow.pipelines.reading.text_previews import read_previews
 from winnow.pipelines.rules.near_thresholds import SampleFilter
-from winnow.pipelines.store.generations import open_store
-from winnow.pipelines.store.location import open_location
 from winnow.runners.facts.thresholds import EXCERPT_CHARACTERS
+from winnow.runners.stages.opening import bound_recipe, store_of
 from winnow.runners.stages.rule_decisions import listed_samples, require_among, rule_decisions
 from winnow.runners.tables.table import Table, heads
 from winnow.runners.tables.units import ID
-from winnow.runners.terminal.tables import print_tables
+from winnow.runners.terminal.tables import print_json, print_tables
 from winnow.schemas.errors import WinnowError
-from winnow.schemas.recipe import load_recipe
 
 _FEW: Final = 2
 
 
 def run_list(file: str, among: SampleFilter, most: int, console: Console, *, as_json: bool) -> int:
     """`winnow show` with a reason, a language or a source."""
-    recipe = bind(load_recipe(file))
-    store = open_store(open_location(recipe.store_address))
+    recipe = bound_recipe(file)
+    store = store_of(recipe)
     generation = require_latest_for(recipe, store)
     pinned = pinned_rules(recipe, store, generation)
     if pinned is None:
@@ -44,7 +39,7 @@ def run_list(file: str, among: SampleFilter, most: int, console: Console, *, as_
     shown = [(sample, previews[sample.shard, sample.row]) for sample in samples]
     if as_json:
         said = [asdict(one) | {"url": preview.url, "text": preview.text} for one, preview in shown]
-        sys.stdout.buffer.write(orjson.dumps(said) + b"\n")
+        print_json(said)
         return 0
     rows = [(one.id, one.source, one.language, _named(one.reasons), _excerpt(preview.text)) for one, preview in shown]
     columns = heads(("id", ID), "source", "language", "rules", "text")

@@ -4,19 +4,17 @@ The text is shown as it would be exported, with the recipe's edits applied; `--r
 """
 
 import argparse
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-import orjson
 import pyarrow as pa
 from rich.console import Console
 from rich.text import Text
 
 from winnow.filters.edits import Edit
-from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.query.find_sample import Compared, Sample, Verdict, read_sample, verdict
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.query.recipe_rules import pinned_rules
@@ -24,8 +22,8 @@ from winnow.pipelines.query.search_tasks import Wanted, wanted_id
 from winnow.pipelines.reading.columns import column_of
 from winnow.pipelines.reading.text_edits import BoundEdit, WhenNull, with_keys
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.generations import Store, open_store
-from winnow.pipelines.store.location import open_location
+from winnow.pipelines.store.generations import Store
+from winnow.runners.stages.opening import bound_recipe, store_of
 from winnow.runners.stages.rule_decisions import representatives
 from winnow.runners.stages.samples.item_facts import (
     MOST_VALUES,
@@ -39,11 +37,10 @@ from winnow.runners.stages.samples.item_facts import (
 from winnow.runners.stages.searching import find_one
 from winnow.runners.tables.escaping import visible
 from winnow.runners.tables.quantities import grouped
-from winnow.runners.terminal.tables import encodable, is_plain, print_line
+from winnow.runners.terminal.tables import encodable, is_plain, print_json, print_line
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import Json
-from winnow.schemas.recipe import load_recipe
 from winnow.schemas.records import Generation
 
 VALUE_CHARACTERS = 64
@@ -95,14 +92,14 @@ def run_show(options: argparse.Namespace, console: Console) -> int:
     """`winnow show`."""
     if (options.id is None) == (options.url is None):
         raise WinnowError("show: expected either an id or --url URL; --reason, --language and --source list some")
-    recipe = bind(load_recipe(options.recipe))
-    store = open_store(open_location(recipe.store_address))
+    recipe = bound_recipe(options.recipe)
+    store = store_of(recipe)
     generation = require_latest_for(recipe, store)
     wanted = Wanted(url=options.url) if options.id is None else wanted_id(options.id)
     place = find_one(store, generation, wanted)
     shown = view_sample(recipe, store, generation, read_sample(store, generation, place))
     if options.json:
-        sys.stdout.buffer.write(orjson.dumps(_json(shown, raw=options.raw)) + b"\n")
+        print_json(_json(shown, raw=options.raw))
     else:
         _print(shown, console, raw=options.raw, most=options.characters or None)
     return 0

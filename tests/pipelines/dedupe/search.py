@@ -13,8 +13,9 @@ from rich.console import Console
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.dedupe.graph import SearchGraph
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
-from winnow.pipelines.dedupe.task import GlobalKey, write_duplicates
+from winnow.pipelines.dedupe.task import write_duplicates
 from winnow.pipelines.store.generations import Store, create_or_open, open_store
+from winnow.pipelines.store.global_keys import GlobalKey
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.tables import TableWriter, read_batches
 from winnow.runners.engines.engine import Engine

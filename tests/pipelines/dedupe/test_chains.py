@@ -18,10 +18,10 @@ from tests.pipelines.dedupe.search import id_of, item_clusters, search_items
 from tests.pipelines.dedupe.test_vpdq import LAYER as OF_VIDEOS
 from winnow.filters.duplicates.kind import AskedKind, find_kind
 from winnow.filters.duplicates.kinds import pdq
-from winnow.filters.duplicates.kinds.embedding import CosineSettings
 from winnow.filters.duplicates.kinds.pdq import PdqConfig
 from winnow.filters.duplicates.kinds.vpdq import VpdqConfig
 from winnow.filters.duplicates.searches import BlockSearch
+from winnow.filters.duplicates.vectors.cosine_kinds import CosineSettings
 from winnow.pipelines.dedupe.chains import CutChains, count_cut
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.store.generations import Store

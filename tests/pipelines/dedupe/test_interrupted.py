@@ -117,7 +117,7 @@ def batches(blocks: Iterable[AddressedBlock]) -> list[pa.RecordBatch]:
 def test_all_steps_of_a_search_see_the_same_forgotten_rows(tmp_path: Path) -> None:
     write_pages(tmp_path, {"a": copies()})
     searching = exact_search(search(tmp_path, "{exact: {}}"))
-    sent = batches(send_digests(searching, "exact", 0, 1))
+    sent = batches(send_digests(0, searching, "exact", 1))
     least, second, *_ = ids(searching.store)
     forget(searching.store, least)
     summaries = batches(group_digests(searching, "exact", 0, sent))
@@ -130,7 +130,7 @@ def test_all_steps_of_a_search_see_the_same_forgotten_rows(tmp_path: Path) -> No
 def test_summaries_of_rows_that_a_shard_does_not_have_are_refused(tmp_path: Path, wrong: str) -> None:
     write_pages(tmp_path, {"a": copies()})
     searching = exact_search(search(tmp_path, "{exact: {}}"))
-    (summaries,) = batches(group_digests(searching, "exact", 0, batches(send_digests(searching, "exact", 0, 1))))
+    (summaries,) = batches(group_digests(searching, "exact", 0, batches(send_digests(0, searching, "exact", 1))))
     columns = [pc.add(summaries[name], 1) if name == wrong else summaries[name] for name in GROUP_SUMMARIES.names]
     with pytest.raises(StageError, match=r"dedupe: shard .* changed while it was searched; run the same command again"):
         list(put_members(searching, "exact", 0, [pa.RecordBatch.from_arrays(columns, schema=GROUP_SUMMARIES)]))

@@ -2,14 +2,15 @@
 
 import os
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
+from winnow.pipelines.export.formats.counting import Counted
 from winnow.pipelines.export.formats.jsonl import FORMAT, JsonlConfig
-from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
+from winnow.pipelines.export.formats.protocol import ExportFormat, Made, ShardName
 from winnow.schemas.identity import Json
 
 
@@ -22,14 +23,11 @@ class LethalConfig:
     shards: tuple[int, ...]
 
 
-class Lethal:
+class Lethal(ExportFormat):
     """Lines, as the format of lines writes them, once its processes have died so often."""
 
     name = "lethal"
     config = LethalConfig
-
-    def check(self, config: LethalConfig) -> None:
-        """Nothing is wrong with it beforehand."""
 
     def identity(self, config: LethalConfig) -> Json:
         """Deaths do not show in the bytes."""
@@ -47,6 +45,6 @@ class Lethal:
                 os.kill(os.getpid(), signal.SIGKILL)
         return made
 
-    def finish(self, config: LethalConfig, shards: Sequence[WrittenShard], about: About) -> Mapping[str, bytes]:
-        """Nothing."""
-        return {}
+    def count(self, folder: Path, path: str) -> Sequence[Counted]:
+        """As the format of lines counts them."""
+        return FORMAT.count(folder, path)

@@ -29,8 +29,8 @@ LARGE = 12 << 20  # three parts of the least size that S3 takes
 @pytest.fixture(autouse=True)
 def _short_waits_and_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retries, "FIRST_WAIT_SECONDS", 0.001)
-    for service in (s3, gcs):
-        monkeypatch.setattr(service, "WHOLE_BYTES", 5 << 20)
+    for service, bucket in ((s3, s3.S3Bucket), (gcs, gcs.GcsBucket)):
+        monkeypatch.setattr(bucket, "whole_bytes", 5 << 20)
         monkeypatch.setattr(service, "PART_BYTES", 5 << 20)
         monkeypatch.setattr(service, "PAGE", 50)
 

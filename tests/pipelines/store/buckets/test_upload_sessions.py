@@ -46,7 +46,7 @@ NOTHING_ARRIVED = empty("308 Resume Incomplete")
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retries, "FIRST_WAIT_SECONDS", 0.001)
-    monkeypatch.setattr(gcs, "WHOLE_BYTES", PART)
+    monkeypatch.setattr(gcs.GcsBucket, "whole_bytes", PART)
     monkeypatch.setattr(gcs, "PART_BYTES", PART)
 
 
@@ -219,7 +219,7 @@ def test_an_upload_whose_process_is_killed_is_never_seen(
     objects.delete("x")
     put = (
         "import sys; from pathlib import Path; from winnow.pipelines.store.buckets import gcs\n"
-        f"gcs.WHOLE_BYTES = gcs.PART_BYTES = {PART}\n"
+        f"gcs.GcsBucket.whole_bytes = gcs.PART_BYTES = {PART}\n"
         f"gcs.GcsStore.of('gs://{BUCKET}/sessions').put('x', Path(sys.argv[1]))"
     )
     started: list[subprocess.Popen[bytes]] = []
