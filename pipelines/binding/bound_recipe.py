@@ -12,10 +12,10 @@ content of them from beginning to end.
 A bound recipe is not sent to workers. They get parts of it (`BoundOperator`, `BoundScore`, `IngestContext`, …).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 
 from winnow.filters.duplicates.kind import AskedKind
 from winnow.filters.duplicates.searches import ShingleSearch
@@ -39,8 +39,7 @@ from winnow.schemas.rows.duplicates import Kind
 from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.rules.checking import ColumnInfo
 
-if TYPE_CHECKING:
-    from winnow.pipelines.export.stage import BoundExport
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,12 +120,16 @@ class BoundRecipe:
         """Its mixture; RecipeError if it has none."""
         return bind_mix(self.config, self.columns)
 
-    @cached_property
-    def exports(self) -> "tuple[BoundExport, ...]":
-        """Its exports, each with its format and checked options."""
-        from winnow.pipelines.export.stage import bind_exports  # imports every format, which few commands need
+    def part(self, bind: Callable[[Recipe], Part]) -> Part:
+        """What a room above binding binds of the recipe, such as `bind_exports`: bound once, like the parts here."""
+        if bind not in self._parts:
+            self._parts[bind] = bind(self.config)
+        found: Part = self._parts[bind]
+        return found
 
-        return bind_exports(self.config)
+    @cached_property
+    def _parts(self) -> dict[Callable[[Recipe], Any], Any]:
+        return {}
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:

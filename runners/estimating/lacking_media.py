@@ -10,6 +10,7 @@ from typing import Final
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.export.formats.wanted_media import MediaOptions, WantedMedia
+from winnow.pipelines.export.stage import bind_exports
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
 from winnow.pipelines.ingest.planning.first_rows import first_events, is_beyond_sample
 from winnow.pipelines.ingest.planning.sampling import even_places
@@ -49,7 +50,7 @@ def lacking_media(recipe: BoundRecipe, context: IngestContext, plans: Sequence[S
     notes: list[str] = []
     problems: list[Problem] = []
     seen: dict[tuple[str, ...], _Seen | None] = {}
-    for export in recipe.exports:
+    for export in recipe.part(bind_exports):
         wanted = export.config.wanted() if isinstance(export.config, MediaOptions) else None
         if wanted is None:
             continue

@@ -12,6 +12,7 @@ from rich.console import Console
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.tokens import TOKENS_LAYER, TokensLayer, check_tokenizer
 from winnow.pipelines.forgetting.purging import finish_purge
+from winnow.pipelines.mix.laws import read_laws
 from winnow.pipelines.mix.plans import (
     WHOLE,
     Laws,
@@ -38,7 +39,6 @@ from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
 from winnow.runners.facts.mixture import print_notes
-from winnow.runners.stages.law.of_recipe import read_laws
 from winnow.runners.stages.publishing import Outcome, publish
 from winnow.runners.stages.recording import record_rows
 from winnow.runners.stages.running.command_jobs import command_jobs

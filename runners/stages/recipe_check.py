@@ -1,8 +1,9 @@
 """What `plan` and `run` check of a recipe before any source is read; without Beam, as `plan` runs no pipeline."""
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.binding.readiness import require_ready
-from winnow.runners.stages.law.of_recipe import read_laws
+from winnow.pipelines.export.stage import bind_exports
+from winnow.pipelines.mix.laws import read_laws
+from winnow.pipelines.preflight.readiness import require_ready
 from winnow.schemas.errors import RecipeError
 
 
@@ -16,4 +17,4 @@ def check_recipe(recipe: BoundRecipe) -> None:
     if config.mix is not None:
         read_laws(recipe)
     if config.export:
-        _ = recipe.exports
+        _ = recipe.part(bind_exports)

@@ -8,13 +8,13 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.export.places.manifest import Manifest
 from winnow.pipelines.export.places.opening import require_place
-from winnow.pipelines.export.stage import BoundExport
+from winnow.pipelines.export.stage import BoundExport, bind_exports
+from winnow.pipelines.mix.laws import read_laws
 from winnow.pipelines.mix.plans import WHOLE, drawn_plan
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.integrity.damage import DamagedError
 from winnow.pipelines.store.location import open_location
-from winnow.runners.stages.law.of_recipe import read_laws
 from winnow.schemas.errors import ExportError, StoreError, WinnowError
 
 REMEDY = "write to another folder, or replace it with --replace"
@@ -51,7 +51,7 @@ def existing_exports(recipe: BoundRecipe, *, replace: bool = False) -> tuple[Exi
     wrong: list[str] = []
     store = _store(recipe)
     name = store_record(recipe.config).name if store is None else store.record.name
-    for one in recipe.exports if recipe.config.export else ():
+    for one in recipe.part(bind_exports) if recipe.config.export else ():
         try:
             manifest = require_place(one.path, replace=replace)
         except (ExportError, StoreError) as error:

@@ -14,7 +14,7 @@ from rich.console import Console
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.export.places.manifest import MANIFEST, LeftOut
 from winnow.pipelines.export.planning.id_list import write_id_list
-from winnow.pipelines.export.stage import BoundExport, Closing, Finished, Written
+from winnow.pipelines.export.stage import BoundExport, Closing, Finished, Written, bind_exports
 from winnow.pipelines.forgetting.outputs import EXPORT, lost_generation, register, register_finished
 from winnow.pipelines.media.thumbnails import picture_source
 from winnow.pipelines.mix.drawn_objects import DrawnObjects
@@ -129,7 +129,7 @@ def export(
 def require_exports(recipe: BoundRecipe) -> tuple[BoundExport, ...]:
     """The recipe's exports; raises an error if there are none."""
     require_export_entries(recipe)
-    return recipe.exports
+    return recipe.part(bind_exports)
 
 
 def require_export_entries(recipe: BoundRecipe) -> None:

@@ -13,10 +13,11 @@ from typing import Literal, TypeAlias, get_args
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.language_codes import CLOSED, why_no_code
 from winnow.pipelines.binding.rule_presets import rule_lists
-from winnow.pipelines.binding.statuses import status_columns
 from winnow.pipelines.binding.threshold_tables import ThresholdTables
 from winnow.pipelines.binding.tokens import check_tokenizer
+from winnow.pipelines.export.stage import bind_exports
 from winnow.pipelines.ingest.formats import format_of
+from winnow.pipelines.preflight.statuses import status_columns
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import StoreError
@@ -152,7 +153,7 @@ def _missing_media(recipe: BoundRecipe, sections: Sequence[str]) -> Iterator[Pro
     why = "but no source has media: name their column with `columns.media`"
     if mix is not None and "mix" in sections and mix.unit in ("pixels", "seconds"):
         yield Problem(mix.place, "mix.unit", f"{mix.unit} are of pictures or videos, {why}, or write unit: tokens")
-    for export in recipe.exports if "export" in sections else ():
+    for export in recipe.part(bind_exports) if "export" in sections else ():
         if getattr(export.config, "wants_media", False):
             yield Problem(export.place, export.where, f"writes media: {export.config.media}, {why}, or export texts")
 

@@ -8,7 +8,7 @@ import pytest
 
 from winnow.pipelines.assets import AssetError, lookup
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.binding.readiness import Stage, require_ready
+from winnow.pipelines.preflight.readiness import Stage, require_ready
 from winnow.runners.commands.main import main
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe import load_recipe
