@@ -1,7 +1,6 @@
 """A recipe bound once per command: checked and ready to run, each part bound when it is first used.
 
     recipe = bind(load_recipe("recipe.yaml"))
-    recipe.require_rules()  # raises RecipeError before anything is read
     measured = recipe.operators
 
 Each part is bound once, from the recipe and the parts before it, so rules, edits, scores and the mixture all refer to
@@ -158,10 +157,6 @@ class BoundRecipe:
     def ingest(self, store: Store) -> IngestContext:
         """Return everything that ingest into a store depends on."""
         return self.sources.context(store)
-
-    def require_rules(self) -> None:
-        """Raise RecipeError if rules or edits are faulty, before anything is read."""
-        _ = self.rules, self.edits, self.captions
 
 
 def bind(recipe: Recipe) -> BoundRecipe:

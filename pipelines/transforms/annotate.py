@@ -11,13 +11,9 @@ from winnow.filters.operators import CAPTIONS, TEXT, TextOperator
 from winnow.pipelines.annotate.one_layer import layer_of_batch
 from winnow.pipelines.annotate.rows import BatchRows, Excluded
 from winnow.pipelines.annotate.task import LoadedOperators
-from winnow.pipelines.binding.operators import (
-    BoundOperator,
-    bind_operators,
-    check_operators,
-    measurements,
-    store_columns,
-)
+from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.binding.operators import BoundOperator
+from winnow.pipelines.preflight.check import AskedOperators, preflight
 from winnow.pipelines.reading.columns import leaves
 from winnow.pipelines.reading.conditions import selected_rows
 from winnow.pipelines.running.worker import settle
@@ -82,9 +78,8 @@ def _bound(operators: Sequence[Entry]) -> tuple[BoundOperator, ...]:
         raise RecipeError(
             f"Annotate: options are numbers, texts, lists and mappings, as in a recipe: {error}"
         ) from None
-    recipe = recipe_from_text(written, "Annotate")
-    measured = measurements(recipe)
-    bound = bind_operators(recipe, measured, store_columns(recipe, measured))
+    recipe = bind(recipe_from_text(written, "Annotate"))
+    bound = recipe.operators
     for one in bound:
         needs = None
         if not isinstance(one.operator, TextOperator):
@@ -95,7 +90,7 @@ def _bound(operators: Sequence[Entry]) -> tuple[BoundOperator, ...]:
             needs = "captions"
         if needs is not None:
             raise RecipeError(f"Annotate: {one.layer} reads {needs}, which a batch does not have; use 'winnow run'")
-    check_operators(bound)
+    preflight(AskedOperators(recipe=recipe, operators=(), untried=bound))
     return bound
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from winnow.pipelines.binding.bound_recipe import BoundRecipe
-    from winnow.pipelines.preflight.readiness import Stage
+    from winnow.pipelines.preflight.check import Stage
     from winnow.pipelines.running.job_tasks import Jobs
     from winnow.pipelines.store.generations import Store
     from winnow.runners.engines.engine import Engine
@@ -60,10 +60,10 @@ def bound_recipe(file: str | Path) -> "BoundRecipe":
 
 def ready_recipe(file: str | Path, stage: "Stage") -> "BoundRecipe":
     """The recipe of a command that runs one stage; what would fail in it is an error before it begins."""
-    from winnow.pipelines.preflight.readiness import require_ready
+    from winnow.pipelines.preflight.check import WholeRecipe, preflight
 
     recipe = bound_recipe(file)
-    require_ready(recipe, stage)
+    preflight(WholeRecipe(recipe=recipe, last=stage))
     return recipe
 
 

@@ -1,28 +1,26 @@
 """Runs a whole recipe: the store, and the mixture and exports if the recipe has them."""
 
-from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
 
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
-from winnow.pipelines.binding.scores import check_scores
 from winnow.pipelines.mix.plans import WHOLE
+from winnow.pipelines.preflight.check import AskedScores, ExportFolders, WholeRecipe, preflight
 from winnow.pipelines.store.leases.command_lease import one_command
 from winnow.runners.engines.engine import Engine
-from winnow.runners.stages.exports.existing_exports import require_replaceable
 from winnow.runners.stages.exports.recipe_exports import export
 from winnow.runners.stages.finished_run import RecipeRun
 from winnow.runners.stages.mixing import mix
 from winnow.runners.stages.publishing import Outcome
 from winnow.runners.stages.reached import Reached
-from winnow.runners.stages.recipe_check import check_recipe
 from winnow.runners.stages.rule_decisions import decisions_if_any
 from winnow.runners.stages.run_summary import print_unfinished_run
 from winnow.runners.stages.scoring import score
 from winnow.runners.stages.store_stages import run_all
 from winnow.runners.terminal.console import TerminalConsole
+from winnow.runners.terminal.tables import print_remarks
 from winnow.schemas.recipe import Recipe, load_recipe
 
 
@@ -50,12 +48,13 @@ def run_recipe(
         sample: The share of the mixture that is drawn and exported.
     """
     _check(recipe, engine)
-    said = require_replaceable(recipe, replace=replace, sample=sample)
-    _note(console, said)
+    folders = ExportFolders(recipe=recipe, replace=replace, sample=sample)
+    said = preflight(folders)
+    print_remarks(console, said)
     reached = Reached()
     try:
         return _run_stages(
-            recipe, engine, console, reached, replace=replace, said=bool(said), all_notes=all_notes, sample=sample
+            recipe, engine, console, reached, None if said else folders, all_notes, replace=replace, sample=sample
         )
     except (Exception, KeyboardInterrupt) as error:
         print_unfinished_run(recipe, engine, console, reached, error)
@@ -64,16 +63,10 @@ def run_recipe(
 
 def _check(recipe: BoundRecipe, engine: Engine) -> None:
     config = recipe.config
-    check_recipe(recipe)
+    preflight(WholeRecipe(recipe=recipe))
     places = [config.store.path, *(source.root for source in config.sources), *(entry.path for entry in config.export)]
     engine.require_reachable(*map(config.located, places))
-    if config.score:
-        check_scores(recipe.scores)
-
-
-def _note(console: Console, notes: Iterable[str]) -> None:
-    for note in notes:
-        console.print(f"note    {note}", markup=False, soft_wrap=True)
+    preflight(AskedScores(recipe=recipe, scores=recipe.scores))
 
 
 def _run_stages(
@@ -81,16 +74,16 @@ def _run_stages(
     engine: Engine,
     console: Console,
     reached: Reached,
+    unsaid: ExportFolders | None,
+    all_notes: bool,
     *,
     replace: bool,
-    said: bool,
-    all_notes: bool,
     sample: Fraction,
 ) -> RecipeRun:
     config = recipe.config
     outcome = run_all(recipe, engine, console, replace=replace, reached=reached)
-    if outcome.new and not said:  # what is there has changed, so the plan that an export has is no longer the latest
-        _note(console, require_replaceable(recipe, replace=replace, sample=sample))
+    if outcome.new and unsaid:  # what is there has changed, so the plan that an export has is no longer the latest
+        print_remarks(console, preflight(unsaid))
     if config.score:
         reached.begin("score")
         scored = score(recipe, engine, console)

@@ -7,11 +7,12 @@ from typing import cast
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.binding.scores import BoundScore, check_scores
+from winnow.pipelines.binding.scores import BoundScore
 from winnow.pipelines.dedupe.stage import load_existing_layers
 from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.media.score_inputs import Inputs
 from winnow.pipelines.media.thumbnails import picture_source
+from winnow.pipelines.preflight.check import AskedScores, preflight
 from winnow.pipelines.reading.columns import MEDIA
 from winnow.pipelines.running.row_layers import load_layers
 from winnow.pipelines.score.keys import TraceLayer
@@ -73,7 +74,7 @@ def prepare(recipe: BoundRecipe) -> Prepared:
     """
     _ = recipe.rules
     scores = require_scores(recipe)
-    check_scores(scores)
+    preflight(AskedScores(recipe=recipe, scores=scores))
     return Prepared(recipe, scores, open_store(open_location(recipe.store_address)))
 
 
