@@ -37,14 +37,6 @@ class Sampled:
         """The row that it becomes, or why it becomes none."""
         return row_of(self.event, self.path, "", self.source.rows) if isinstance(self.event, Record) else self.event
 
-    @property
-    def held(self) -> int:
-        """The bytes that it keeps in memory, about."""
-        one = self.event
-        if not isinstance(one, Record):
-            return 0
-        return len(one.text or "") + len(one.body or b"") + sum(len(item.body or b"") for item in one.items)
-
 
 class Sampler:
     """Reads the first records of the files of sources."""
@@ -63,7 +55,7 @@ class Sampler:
         if taken == most or key in self._ended:
             return
         for one in islice(_read(source, info, most), taken, None):
-            self._held += 0 if one is None else one.held
+            self._held += 0 if one is None else held_bytes(one.event)
             if taken == len(kept) and self._held <= MOST_HELD:
                 kept.append(one)
             taken += 1
@@ -96,3 +88,10 @@ def even_files(files: Sequence[ObjectInfo], most: int) -> list[ObjectInfo]:
 def is_beyond_sample(one: Unreadable) -> bool:
     """Whether a task may read what a sample does not: a sample takes smaller records, pages and batches."""
     return one.is_over_limit or one.reason in _BEYOND
+
+
+def held_bytes(one: Event | Covered) -> int:
+    """The bytes that it keeps in memory, about."""
+    if not isinstance(one, Record):
+        return 0
+    return len(one.text or "") + len(one.body or b"") + sum(len(item.body or b"") for item in one.items)

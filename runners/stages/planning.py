@@ -119,7 +119,9 @@ def show_plan(
     notes += preflight(AskedScores(recipe=recipe, is_plan=True, scores=outdated))
     notes += of_input
     notes += preflight(ExportFolders(recipe=recipe, is_plan=True, growing=plan.pending_bytes > 0))
-    left = estimate(recipe, _store_before(plan), operators, scores, known)
+    tasks = [size for _, pending in plan.sources for size in pending.bytes.tolist()]
+    before = StoreBefore(plan.store, plan.generation, plan.context, tasks)
+    left = estimate(recipe, before, operators, scores, known)
     if not as_json:
         if resolved:
             console.print(escape(plan.resolved), soft_wrap=True)
@@ -260,8 +262,3 @@ def _estimate(plan: RecipePlan, left: Sequence[StageEstimate], rates: Rates) -> 
     seconds = plan.pending_bytes / (rates.of(part).mb_per_second * 1e6)
     about = duration(seconds)
     return f"{byte_size(plan.pending_bytes)} to ingest: about {about} on one core, divided by the number of cores"
-
-
-def _store_before(plan: RecipePlan) -> StoreBefore:
-    tasks = [size for _, pending in plan.sources for size in pending.bytes.tolist()]
-    return StoreBefore(plan.store, plan.generation, plan.context, tasks)

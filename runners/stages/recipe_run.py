@@ -47,43 +47,30 @@ def run_recipe(
         all_notes: Print the notes on the scaling law in full.
         sample: The share of the mixture that is drawn and exported.
     """
-    _check(recipe, engine)
-    folders = ExportFolders(recipe=recipe, replace=replace, sample=sample)
-    said = preflight(folders)
-    print_remarks(console, said)
-    reached = Reached()
-    try:
-        return _run_stages(
-            recipe, engine, console, reached, None if said else folders, all_notes, replace=replace, sample=sample
-        )
-    except (Exception, KeyboardInterrupt) as error:
-        print_unfinished_run(recipe, engine, console, reached, error)
-        raise
-
-
-def _check(recipe: BoundRecipe, engine: Engine) -> None:
     config = recipe.config
     preflight(WholeRecipe(recipe=recipe))
     places = [config.store.path, *(source.root for source in config.sources), *(entry.path for entry in config.export)]
     engine.require_reachable(*map(config.located, places))
     preflight(AskedScores(recipe=recipe, scores=recipe.scores))
+    folders = ExportFolders(recipe=recipe, replace=replace, sample=sample)
+    said = preflight(folders)
+    print_remarks(console, said)
+    reached = Reached()
+    try:
+        return _run_stages(folders, engine, console, reached, said=bool(said), all_notes=all_notes)
+    except (Exception, KeyboardInterrupt) as error:
+        print_unfinished_run(recipe, engine, console, reached, error)
+        raise
 
 
 def _run_stages(
-    recipe: BoundRecipe,
-    engine: Engine,
-    console: Console,
-    reached: Reached,
-    unsaid: ExportFolders | None,
-    all_notes: bool,
-    *,
-    replace: bool,
-    sample: Fraction,
+    folders: ExportFolders, engine: Engine, console: Console, reached: Reached, *, said: bool, all_notes: bool
 ) -> RecipeRun:
+    recipe, replace, sample = folders.recipe, folders.replace, folders.sample
     config = recipe.config
     outcome = run_all(recipe, engine, console, replace=replace, reached=reached)
-    if outcome.new and unsaid:  # what is there has changed, so the plan that an export has is no longer the latest
-        print_remarks(console, preflight(unsaid))
+    if outcome.new and not said:  # what is there has changed, so the plan that an export has is no longer the latest
+        print_remarks(console, preflight(folders))
     if config.score:
         reached.begin("score")
         scored = score(recipe, engine, console)

@@ -12,7 +12,7 @@ from winnow.pipelines.annotate.task import AnnotationContext, RunAnnotation
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.operators import BoundOperator, Pass, passes_of
 from winnow.pipelines.binding.sources import store_record
-from winnow.pipelines.forgetting.known_harm import compare_ingested, require_compared
+from winnow.pipelines.forgetting.known_harm import compare_ingested, ingested_tasks
 from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.forgetting.scanning import scan_store
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext
@@ -277,11 +277,7 @@ def current_state(recipe: BoundRecipe, store: Store) -> StoreState:
     if held.record is None:
         store.require_record()
     context = recipe.ingest(store)
-    commits = {name: held.tasks(source.key(context.limits)) for name, source in sorted(context.sources.items())}
-    if lacking := sorted(name for name, tasks in commits.items() if not len(tasks)):
-        names = ", ".join(lacking)
-        raise StoreError(f"{store.root}: was ingested with other settings ({names}); run: winnow ingest {recipe.file}")
-    require_compared(store, context.known_harm, (commit for tasks in commits.values() for commit in tasks))
+    commits = ingested_tasks(recipe, context, held)
     for bound in context.extractors:
         if pending_extractions(context, held, bound, commits):
             raise StoreError(f"{store.root}: lacks the layer {bound.layer}; run: winnow ingest {recipe.file}")

@@ -1,9 +1,7 @@
 """Formats numbers for people: thousands separated, bytes in binary units, shares in percent."""
 
-from winnow.schemas.counts import byte_size
+from winnow.schemas.counts import byte_size as byte_size
 from winnow.schemas.summary import Number
-
-__all__ = ["byte_size", "grouped", "share"]
 
 
 def grouped(number: Number) -> str:

@@ -187,17 +187,11 @@ class _FirstRows:
     """What became of a file's first rows."""
 
     path: str
-    kept: int = 0
-    unknown: int = 0  # beyond what a sample reads
+    kept: int = 0  # or may be: a task reads what is beyond a sample
     reasons: Counter[str] = field(default_factory=Counter)
     detail: str = ""  # of the first row that cannot be read
     keys: Counter[str] = field(default_factory=Counter)
     is_all: bool = False  # the file has no other rows
-
-    @property
-    def count(self) -> int:
-        """How many rows were read."""
-        return self.kept + self.unknown + self.reasons.total()
 
 
 def _wrong_in_first_rows(
@@ -213,10 +207,10 @@ def _wrong_in_first_rows(
     """
     wanted = even_files(files, SAMPLED_FILES)
     looked_at = each(source.objects, lambda info: _read(sampler, source, info), wanted)
-    found = [one for one in looked_at if one is not None and one.count]
+    found = [one for one in looked_at if one is not None and (one.kept or one.reasons)]
     if source.columns.key is not None and (wrong := _repeated_key(source, source.columns.key, found)):
         return [wrong]
-    if not are_all or len(found) < len(wanted) or any(one.kept or one.unknown for one in found):
+    if not are_all or len(found) < len(wanted) or any(one.kept for one in found):
         return []
     is_whole = len(wanted) == len([info for info in files if info.size]) and all(one.is_all for one in found)
     reasons = sum((one.reasons for one in found), Counter[str]())
@@ -256,7 +250,7 @@ def _read(sampler: Sampler, source: IngestSource, info: ObjectInfo) -> _FirstRow
     first = _FirstRows(info.path)
     is_table = format_of(source.format, info.path).has_columns
     if not is_table and info.size > WHOLE_BYTES:
-        first.unknown = 1  # the first records of a large archive decide nothing
+        first.kept = 1  # the first records of a large archive decide nothing
         return first
     taken = 0
     for one in sampler.first(source, info, SAMPLED_ROWS):
@@ -264,13 +258,11 @@ def _read(sampler: Sampler, source: IngestSource, info: ObjectInfo) -> _FirstRow
             return None
         taken += 1
         event = one.event
-        if isinstance(event, Record):
-            first.kept += 1
-        elif isinstance(event, Unreadable) and is_beyond_sample(event):
-            first.unknown += 1
-        elif isinstance(event, Unreadable):
+        if isinstance(event, Unreadable) and not is_beyond_sample(event):
             first.reasons[event.reason] += 1
             first.detail = first.detail or f"{event.reason}{f' ({event.detail})' if event.detail else ''}"
+        elif isinstance(event, Record | Unreadable):
+            first.kept += 1
         if is_table and isinstance(event, Record | Unreadable) and event.key is not None:
             first.keys[event.key] += 1
     first.is_all = taken < SAMPLED_ROWS and info.size <= WHOLE_BYTES

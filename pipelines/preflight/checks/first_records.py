@@ -5,7 +5,7 @@ row stops a run for which a rule's condition fails, or is null though `when_null
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
@@ -13,20 +13,20 @@ import pyarrow as pa
 
 from winnow.pipelines.ingest.formats import format_of
 from winnow.pipelines.ingest.media_names import may_be_medium
-from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.records import Dropped
 from winnow.pipelines.ingest.rows import Row
 from winnow.pipelines.mix.candidates import OF_MEDIA
 from winnow.pipelines.preflight.check import Check, NewInput
-from winnow.pipelines.preflight.sampler import MOST_RECORDS, WHOLE_BYTES, Sampler
+from winnow.pipelines.preflight.sampler import MOST_RECORDS, WHOLE_BYTES
 from winnow.pipelines.reading.conditions import selected_rows
-from winnow.pipelines.store.facade import ObjectInfo
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import Problem, one_line
 from winnow.schemas.rows.samples import TIMESTAMP
 from winnow.schemas.rules.certain_failures import remedy
 from winnow.schemas.rules.conditions import columns_read
 
+FIRST_FILES: Final = 4  # of a source, whose rows decide rules
+FIRST_ROWS: Final = 256  # of a file
 NO_TEXT: Final = "without text"
 MOST_FILES: Final = 64  # of a source; of more, what they hold is not known without reading them
 _OF_TEXTS: Final = ("megatron",)  # formats that hold nothing but texts, and none that is missing
@@ -40,13 +40,13 @@ def _untakeable(about: NewInput) -> Iterator[Problem]:
     if mix is None or not about.is_first:
         return
     may_need = all(column.startswith(_TEXTS) for column in recipe.text)
-    if why := _why_nothing_at_all(about, needs_text=may_need and mix.unit not in OF_MEDIA):
+    if why := _why_nothing(about, needs_text=may_need and mix.unit not in OF_MEDIA):
         hint = "; to take media without text, write unit: samples" if any(NO_TEXT in reason for reason in why) else ""
         said = f"no sample may be taken, since no record of the sources can be counted in {mix.unit}: {_listed(why)}"
         yield Problem(mix.place, "mix", f"{said}{hint}")
         return
     of_texts = [(number, one) for number, one in enumerate(recipe.export) if may_need and one.name in _OF_TEXTS]
-    if of_texts and (why := _why_nothing_at_all(about, needs_text=True)):
+    if of_texts and (why := _why_nothing(about, needs_text=True)):
         said = f"writes texts, but no record of the sources has one: {_listed(why)}; export another format"
         yield from (Problem(one.place, f"export[{number}].{one.name}", said) for number, one in of_texts)
 
@@ -55,49 +55,29 @@ def _listed(why: Counter[str]) -> str:
     return ", ".join(f"{count:,} {reason}" for reason, count in why.most_common(4))
 
 
-def _why_nothing_at_all(about: NewInput, *, needs_text: bool) -> Counter[str]:
+def _why_nothing(about: NewInput, *, needs_text: bool) -> Counter[str]:
     """Why no record of any source can be taken, each with how many; empty if one can, or if that is not certain."""
     why: Counter[str] = Counter()
     for plan in about.plans:
-        source = about.context.sources[plan.name]
-        found = _why_nothing(about.sampler, source, plan.listing.files, needs_text=needs_text)
-        if found is None:
+        source, files = about.context.sources[plan.name], plan.listing.files
+        if needs_text and format_of(source.format, "").has_sidecars and all(may_be_medium(one.path) for one in files):
+            why[f"files of {source.format} {NO_TEXT}"] += len(files)
+            continue
+        if source.clips is not None or len(files) > MOST_FILES or any(info.size > WHOLE_BYTES for info in files):
             return Counter()
-        why += found
+        for info in files:
+            for number, one in enumerate(about.sampler.first(source, info, MOST_RECORDS), 1):
+                row = None if one is None else one.row
+                if isinstance(row, Dropped):
+                    why[f"dropped as {row.reason}"] += 1
+                elif needs_text and isinstance(row, Row) and row.text is None and row.html is None:
+                    why[f"of {row.mime} {NO_TEXT}"] += 1
+                else:  # it has a text, or other checks look at it
+                    return Counter()
+                if number == MOST_RECORDS:
+                    return Counter()
+    del why["dropped as padding"]
     return why
-
-
-def _why_nothing(
-    sampler: Sampler, source: IngestSource, files: Sequence[ObjectInfo], *, needs_text: bool
-) -> Counter[str] | None:
-    """Why no record of a source can be taken, each with how many; None if one can, or if that is not certain."""
-    in_folder = format_of(source.format, "").has_sidecars
-    if needs_text and in_folder and all(may_be_medium(info.path) for info in files):
-        return Counter({f"files of {source.format} {NO_TEXT}": len(files)})
-    if source.clips is not None or len(files) > MOST_FILES or any(info.size > WHOLE_BYTES for info in files):
-        return None
-    why: Counter[str] = Counter()
-    for info in files:
-        of_file = Counter(_records(sampler, source, info))
-        if None in of_file or of_file.total() >= MOST_RECORDS:
-            return None
-        why += Counter({reason: count for reason, count in of_file.items() if reason is not None})
-    if not needs_text and any(reason.endswith(NO_TEXT) for reason in why):
-        return None
-    return why
-
-
-def _records(sampler: Sampler, source: IngestSource, info: ObjectInfo) -> Iterator[str | None]:
-    """Why each record of a file has no text; None for one that has, or that other checks look at."""
-    for one in sampler.first(source, info, MOST_RECORDS):
-        row = None if one is None else one.row
-        if isinstance(row, Dropped):
-            if row.reason != "padding":
-                yield f"dropped as {row.reason}"
-        elif isinstance(row, Row) and row.text is None and row.html is None:
-            yield f"of {row.mime} {NO_TEXT}"
-        else:
-            yield None
 
 
 COLUMNS: Final[Mapping[str, tuple[Callable[[Row], object], pa.DataType]]] = {
@@ -108,9 +88,6 @@ COLUMNS: Final[Mapping[str, tuple[Callable[[Row], object], pa.DataType]]] = {
     "samples.source.fetched_at": (lambda row: row.fetched_at, TIMESTAMP),
 }
 """The columns that a row has before anything is measured, and that may be null: their values and types."""
-
-FIRST_FILES: Final = 4  # of a source
-FIRST_ROWS: Final = 256  # of a file
 
 
 def _undecidable(about: NewInput) -> Iterator[Problem]:

@@ -25,36 +25,27 @@ def _rules(about: WholeRecipe) -> Iterable[Problem]:
     return ()
 
 
-def _exports_of_a_mixture(about: WholeRecipe) -> Iterator[Problem]:
-    config = about.recipe.config
-    if config.export and config.mix is None:
-        said = "'export' needs a mixture; write mix: {} to export everything"
-        yield Problem(config.export[0].place, "", said)
-
-
 def _mixture(about: WholeRecipe) -> Iterator[Problem]:
-    """Binds the mixture, and loads its tokenizer once: it may be damaged, or need a package that is missing."""
+    """Binds the mixture, reads its laws, and loads its tokenizer: it may be damaged, or need a package."""
     recipe, mix = about.recipe, about.recipe.config.mix
     if mix is None:
         return
-    _ = recipe.mixture
-    layer = recipe.tokens
+    _, layer = recipe.mixture, recipe.tokens
     assert layer is not None
     try:
         layer.bound.open_tokenizer()
     except WinnowError as error:
         yield Problem(mix.place, "mix.tokenizer", str(error))
+    else:
+        read_laws(recipe)
 
 
-def _laws(about: WholeRecipe) -> Iterable[Problem]:
-    if about.recipe.config.mix is not None:
-        read_laws(about.recipe)
-    return ()
-
-
-def _exports(about: WholeRecipe) -> Iterable[Problem]:
+def _exports(about: WholeRecipe) -> Iterator[Problem]:
+    config = about.recipe.config
+    if config.export and config.mix is None:
+        said = "'export' needs a mixture; write mix: {} to export everything"
+        yield Problem(config.export[0].place, "", said)
     about.recipe.part(bind_exports)
-    return ()
 
 
 def _other_settings(about: WholeRecipe) -> Iterator[str]:
@@ -108,11 +99,9 @@ def _alarms(about: DecidedRules) -> Iterable[Problem]:
 
 CHECKS = (
     Check("rules", WholeRecipe, _rules, order=3),
-    Check("exports-of-a-mixture", WholeRecipe, _exports_of_a_mixture, "export", order=1),
     Check("mixture", WholeRecipe, _mixture, "mix", order=4),
-    Check("laws", WholeRecipe, _laws, "mix", order=5),
-    Check("exports", WholeRecipe, _exports, "export", order=6),
-    Check("other-settings-than-a-preset", WholeRecipe, _other_settings, order=7, of_plan=True),
+    Check("exports", WholeRecipe, _exports, "export", order=5),
+    Check("other-settings-than-a-preset", WholeRecipe, _other_settings, order=6, of_plan=True),
     Check("other-languages-than-a-preset", NewInput, _other_languages, order=7, of_plan=True),
     Check("alarms", DecidedRules, _alarms, "dedupe", order=1),
 )

@@ -75,7 +75,8 @@ def export(
     """
     reached = reached or Reached()
     reached.begin("mix")
-    exports = require_exports(recipe)
+    require_export_entries(recipe)
+    exports = recipe.part(bind_exports)
     edits = recipe.edits
     preflight(ExportFolders(recipe=recipe, replace=replace, sample=sample))
     mixed = mix(recipe, engine, console, sample, all_notes=all_notes)
@@ -125,12 +126,6 @@ def export(
     for one in finished:
         register_finished(mixed.store.objects, EXPORT, one.export.path, mixed.generation.number)
     return Exported(mixed, tuple(finished))
-
-
-def require_exports(recipe: BoundRecipe) -> tuple[BoundExport, ...]:
-    """The recipe's exports; raises an error if there are none."""
-    require_export_entries(recipe)
-    return recipe.part(bind_exports)
 
 
 def require_export_entries(recipe: BoundRecipe) -> None:
