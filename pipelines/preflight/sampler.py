@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Final
 
-from winnow.pipelines.ingest.boundary import is_for_its_task
+from winnow.pipelines.ingest.boundary import is_for_its_task, unless_it_fails
 from winnow.pipelines.ingest.formats import container_reader
 from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.sampling import even_places
@@ -35,7 +35,8 @@ class Sampled:
     @cached_property
     def row(self) -> Row | Dropped | Unreadable | Covered:
         """The row that it becomes, or why it becomes none."""
-        return row_of(self.event, self.path, "", self.source.rows) if isinstance(self.event, Record) else self.event
+        one = self.event
+        return unless_it_fails(one, row_of, one, self.path, "", self.source.rows) if isinstance(one, Record) else one
 
 
 class Sampler:
@@ -55,9 +56,10 @@ class Sampler:
         if taken == most or key in self._ended:
             return
         for one in islice(_read(source, info, most), taken, None):
-            self._held += 0 if one is None else held_bytes(one.event)
-            if taken == len(kept) and self._held <= MOST_HELD:
+            held = 0 if one is None else held_bytes(one.event)
+            if taken == len(kept) and self._held + held <= MOST_HELD:
                 kept.append(one)
+                self._held += held
             taken += 1
             yield one
         if taken == len(kept) < most:

@@ -13,7 +13,6 @@ from winnow.pipelines.annotate.rows import BatchRows, Excluded
 from winnow.pipelines.annotate.task import LoadedOperators
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.operators import BoundOperator
-from winnow.pipelines.preflight.check import AskedOperators, preflight
 from winnow.pipelines.reading.columns import leaves
 from winnow.pipelines.reading.conditions import selected_rows
 from winnow.pipelines.running.worker import settle
@@ -63,6 +62,8 @@ class Annotate(beam.PTransform[PCollection[pa.RecordBatch], PCollection[pa.Recor
 
 def _bound(operators: Sequence[Entry]) -> tuple[BoundOperator, ...]:
     """The operators, checked as those of a recipe are, and each after those that it reads."""
+    from winnow.pipelines.preflight.check import AskedOperators, preflight  # which no worker needs
+
     if isinstance(operators, str | Mapping) or not isinstance(operators, Sequence) or not operators:
         raise RecipeError(f'Annotate: expected a list of operators, such as ["text.language"], not {operators!r}')
     try:

@@ -32,7 +32,7 @@ OPENED_FILES: Final = 64  # of a source; of more files it is not looked up wheth
 def _impossible(about: NewInput) -> Iterator[Problem]:
     """Refuses a budget of a strict mixture that the files cannot hold, whatever is in them."""
     mix = about.recipe.config.mix
-    if mix is None or not about.is_first or not mix.strict or not _counts_text(mix) or not any(_budgets(mix)):
+    if mix is None or not about.is_first or not mix.strict or not any(_budgets(mix)):
         return
     most = _most(about)
     if most is None:
@@ -50,7 +50,7 @@ def _impossible(about: NewInput) -> Iterator[Problem]:
 def _doubtful(about: NewInput) -> Iterator[str]:
     """A note for each budget that is more than the sources hold by a sample of their files."""
     mix = about.recipe.config.mix
-    if mix is None or not about.is_first or not _counts_text(mix) or not any(_budgets(mix)):
+    if mix is None or not about.is_first or not any(_budgets(mix)):
         return
     held = sum(_about(about.context.sources[plan.name], plan.listing.files, mix) for plan in about.plans)
     then = "strict makes that an error, after everything is measured" if mix.strict else "what there is will be given"
@@ -69,7 +69,7 @@ def _unkept(about: DecidedRules) -> Iterator[Finding]:
     A budget of a strict mixture is refused if it is above that by more than edits and ends of samples can add.
     """
     mix, rules = about.recipe.config.mix, about.rules
-    if mix is None or not _counts_text(mix) or (mix.unit != "samples" and rules.bytes_of != "text"):
+    if mix is None or (mix.unit != "samples" and rules.bytes_of != "text"):
         return
     kept, of = rules.kept.rows, "samples"
     most = kept
@@ -87,13 +87,10 @@ def _unkept(about: DecidedRules) -> Iterator[Finding]:
             yield f"{where}: {line}; {then}"
 
 
-def _counts_text(mix: MixConfig) -> bool:
-    """Whether the unit is one that grows with the text; no tokenizer makes more tokens than there are bytes."""
-    return mix.unit in ("tokens", "bytes", "samples")
-
-
 def _budgets(mix: MixConfig) -> Iterator[tuple[Place, str, int, float]]:
-    """Each budget: its place, its path, its size, and how often a sample may be given for it."""
+    """Each budget of a unit that grows with the text: its place, its path, its size, and how often a sample counts."""
+    if mix.unit not in ("tokens", "bytes", "samples"):  # no tokenizer makes more tokens than there are bytes
+        return
     if mix.budget is not None:
         yield mix.place, "mix.budget", mix.budget, _epochs(mix, mix)
     for stage in mix.stages:

@@ -34,9 +34,6 @@ from winnow.schemas.tombstones import FORGOTTEN
 from winnow.scoring.protocol import IMAGE
 from winnow.scoring.protocol import REASONS as OF_SCORES
 
-_SOURCE, _CLASS = "samples.source.name", "samples.source_class"
-_LICENCE, _MODALITY = "samples.licence", "samples.modality"
-
 _SECTIONS: Mapping[Stage, tuple[str, ...]] = {
     "ingest": (),
     "annotate": ("annotate",),
@@ -74,10 +71,10 @@ def _names_in_conditions(about: WholeRecipe) -> Iterator[Problem]:
     recipe = about.recipe
     sources = sorted(source.name for source in recipe.config.sources)
     said = {
-        _SOURCE: ("source", sources),
-        _CLASS: ("class of sources", sorted({source.source_class for source in recipe.config.sources})),
-        _LICENCE: ("source with the licence", sorted({source.licence for source in recipe.config.sources})),
-        _MODALITY: ("modality", get_args(Modality)),
+        "samples.source.name": ("source", sources),
+        "samples.source_class": ("class of sources", sorted({source.source_class for source in recipe.config.sources})),
+        "samples.licence": ("source with the licence", sorted({source.licence for source in recipe.config.sources})),
+        "samples.modality": ("modality", get_args(Modality)),
     }
     statuses = status_columns(recipe)
     for place, path, condition in _conditions(recipe.config):

@@ -131,13 +131,12 @@ def _existing(about: ExportFolders) -> Iterator[str]:
         wrong = [said for plan, said in found if plan is None]
     if wrong:
         raise ExportError("\n".join(wrong))
-    latest = _latest_plan(recipe, about.sample) if found and not about.growing else None
+    latest = _latest_plan(recipe, store, about.sample) if found and not about.growing else None
     yield from (said for plan, said in found if plan is None or plan != latest)
 
 
-def _latest_plan(recipe: BoundRecipe, sample: Fraction | None) -> str | None:
+def _latest_plan(recipe: BoundRecipe, store: Store | None, sample: Fraction | None) -> str | None:
     """The name of the plan that the recipe has for what its store holds now; None if it is not made."""
-    store = _store(recipe)
     if store is None:
         return None
     try:
