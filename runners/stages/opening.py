@@ -62,12 +62,13 @@ def bound_recipe(file: str | Path) -> "BoundRecipe":
     return bind(load_recipe(file))
 
 
-def ready_recipe(file: str | Path, stage: "Stage") -> "BoundRecipe":
+def ready_recipe(console: "Console", file: str | Path, stage: "Stage") -> "BoundRecipe":
     """The recipe of a command that runs one stage; what would fail in it is an error before it begins."""
     from winnow.pipelines.preflight.check import WholeRecipe, preflight
+    from winnow.runners.terminal.tables import print_remarks
 
     recipe = bound_recipe(file)
-    preflight(WholeRecipe(recipe=recipe, last=stage))
+    print_remarks(console, preflight(WholeRecipe(recipe=recipe, last=stage)))
     return recipe
 
 

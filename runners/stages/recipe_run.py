@@ -48,10 +48,10 @@ def run_recipe(
         sample: The share of the mixture that is drawn and exported.
     """
     config = recipe.config
-    preflight(WholeRecipe(recipe=recipe))
+    print_remarks(console, preflight(WholeRecipe(recipe=recipe)))
     places = [config.store.path, *(source.root for source in config.sources), *(entry.path for entry in config.export)]
     engine.require_reachable(*map(config.located, places))
-    preflight(AskedScores(recipe=recipe, scores=recipe.scores))
+    preflight(AskedScores(recipe=recipe, scores=recipe.scores))  # what is noted is printed when they are computed
     folders = ExportFolders(recipe=recipe, replace=replace, sample=sample)
     said = preflight(folders)
     print_remarks(console, said)

@@ -40,12 +40,13 @@ from winnow.runners.stages.running.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.slices import Slice, SliceDone, require_no_purge, sliced
 from winnow.runners.stages.store_stages import current_state
 from winnow.runners.terminal.progress.stage import inputs_of
+from winnow.runners.terminal.tables import print_remarks
 from winnow.schemas.errors import ScoreError, StageError, StoreError
 from winnow.schemas.records import StoredWeights, WeightKeys
 from winnow.scoring.protocol import Contrastive, Mismatching
 
 
-def store_of_checked(recipe: BoundRecipe) -> Store:
+def store_of_checked(recipe: BoundRecipe, console: Console) -> Store:
     """The store of a recipe whose scores are checked before anything is trained or read.
 
     Raises:
@@ -58,7 +59,7 @@ def store_of_checked(recipe: BoundRecipe) -> Store:
             f"{recipe.file}: has no scores; add one, such as score: {{mimic: {{task: next_byte, reference: "
             f"{{train_on: …}}}}}}"
         )
-    preflight(AskedScores(recipe=recipe, scores=recipe.scores))
+    print_remarks(console, preflight(AskedScores(recipe=recipe, scores=recipe.scores)))
     return open_store(open_location(recipe.store_address))
 
 
@@ -68,7 +69,7 @@ def score(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     Raises:
         StoreError: A layer that a score needs is not measured yet.
     """
-    store = store_of_checked(recipe)
+    store = store_of_checked(recipe, console)
     run = StageRun(console, engine, store)
     run.warm()
     with writing(store.objects):
@@ -85,7 +86,7 @@ def score_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Conso
     Raises:
         StoreError: A layer that a score needs is not measured yet, or another slice is preparing its weights.
     """
-    store = store_of_checked(recipe)
+    store = store_of_checked(recipe, console)
     with part.share(store, "score"):
         require_no_purge(store)
         state = _existing_state(recipe, store)
@@ -103,7 +104,7 @@ def train_reference(recipe: BoundRecipe, name: str | None, console: Console) -> 
     Raises:
         ScoreError: There is no score of this name, or there are several and none is named.
     """
-    store = store_of_checked(recipe)
+    store = store_of_checked(recipe, console)
     bound = _named(recipe.scores, name)
     if bound.kind.measures:
         raise ScoreError(f"score.{bound.entry.name}: {bound.kind.name} measures without weights; nothing is trained")

@@ -38,6 +38,7 @@ from winnow.runners.stages.store_stages import (
     read_tasks,
     ready_operators,
 )
+from winnow.runners.terminal.tables import print_remarks
 from winnow.schemas.errors import StoreError, WinnowError
 
 _WRITTEN = re.compile(r"([0-9]{1,7})/([0-9]{1,7})")
@@ -115,9 +116,10 @@ def ingest_slice(
         while True:  # the first slice to record the tasks wins; the others plan again and find them
             proposed = plan_sources(context, patterns)
             plans = [settle_changes(context, held, plan, replace_files=replace_files) for plan in proposed]
-            preflight(NewInput(recipe=recipe, context=context, plans=plans))
+            notes = preflight(NewInput(recipe=recipe, context=context, plans=plans))
             if all(freeze(store, plan.name, plan.intake) for plan in plans):
                 break
+        print_remarks(console, notes)
         names = [name for plan in plans for name in plan.intake.tasks.names]
         mine = part.take(names)
         plans = [

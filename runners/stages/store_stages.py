@@ -103,7 +103,7 @@ def dedupe(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     wanted = [bound for bound in operators if bound.layer in signing]
     needed = {layer for bound in wanted for layer in bound.reads}
     warm_kernels(quiet=console.quiet)
-    preflight(AskedOperators(recipe=recipe, operators=(), untried=wanted))
+    print_remarks(console, preflight(AskedOperators(recipe=recipe, operators=(), untried=wanted)))
     store = open_store(open_location(recipe.store_address))
     run = StageRun(console, engine, store)
     with writing(store.objects):

@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.stages.slices import annotate_slice
     from winnow.runners.stages.store_stages import annotate
 
-    recipe = ready_recipe(options.recipe, "annotate")
+    recipe = ready_recipe(console, options.recipe, "annotate")
     if not recipe.config.annotate:
         raise WinnowError(
             f"{options.recipe}: nothing to annotate; list operators under 'annotate' (see winnow operators)"

@@ -20,7 +20,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.facts.store import print_layers
     from winnow.runners.stages.store_stages import dedupe
 
-    recipe = ready_recipe(options.recipe, "dedupe")
+    recipe = ready_recipe(console, options.recipe, "dedupe")
     if recipe.config.dedupe is None:
         raise WinnowError(
             f"{options.recipe}: no 'dedupe' in the recipe; add for example 'dedupe: {{exact: {{}}, near: {{}}}}'"

@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.stages.slices import ingest_slice
     from winnow.runners.stages.store_stages import ingest
 
-    recipe = ready_recipe(options.recipe, "ingest")
+    recipe = ready_recipe(console, options.recipe, "ingest")
     whole = partial(ingest, replace=options.replace)
     of_slice = partial(ingest_slice, replace_files=options.replace)
     return run_stage(recipe, options, console, whole, print_summary, of_slice)

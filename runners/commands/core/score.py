@@ -20,7 +20,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.facts.store import print_layers
     from winnow.runners.stages.scoring import score, score_slice
 
-    recipe = ready_recipe(options.recipe, "score")
+    recipe = ready_recipe(console, options.recipe, "score")
     return run_stage(recipe, options, console, score, print_layers, score_slice)
 
 

@@ -36,9 +36,10 @@ def told(about):
     yield f"{type(about).__name__} is told"
 
 
+NEEDED = (WholeRecipe, AskedOperators, NewInput, ExportFolders)
 CHECKS = (
     Check("lucky-seeds", WholeRecipe, lucky, "annotate", order=0),
-    *(Check(f"told-{one.__name__}", one, told) for one in (AskedOperators, NewInput, ExportFolders)),
+    *(Check(f"told-{one.__name__}", one, told, "mix") for one in NEEDED),
 )
 '''
 
@@ -80,13 +81,11 @@ def test_a_stage_before_makes_no_check_of_a_later_one(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["plan", "run"])
-def test_what_is_noted_of_operators_input_and_exports_is_told_by_plan_and_run(
-    folder: Path, command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_noted_is_told_by_plan_and_run(folder: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
     write(12)
     assert main([command, "recipe.yaml", "--workers", "1"]) == 0
     said = capsys.readouterr()
-    for needed in ("AskedOperators", "NewInput", "ExportFolders"):
+    for needed in ("WholeRecipe", "AskedOperators", "NewInput", "ExportFolders"):
         assert f"{needed} is told" in said.out + said.err
 
 
