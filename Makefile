@@ -64,7 +64,7 @@ test-peers: setup kernels  ## compare networks and published rules with their au
 		tests/filters/image/test_nsfw.py tests/filters/text/test_c4.py tests/filters/text/test_fineweb.py \
 		tests/filters/text/test_fineweb2.py tests/filters/text/test_gopher.py tests/filters/url/test_blocklist.py \
 		tests/filters/language/words/test_tokens.py tests/filters/language/words/test_scripts.py \
-		tests/pipelines/export/formats/test_arrayrecord.py tests/pipelines/binding/test_readiness.py \
+		tests/pipelines/export/formats/test_arrayrecord.py tests/pipelines/preflight/test_recipes.py \
 		tests/filters/image/test_embedding.py tests/runners/pictures/test_contamination.py
 
 # Packages that no extra brings, on top of .venv: an LGPL one, one that brings another fasttext, Beam's client of Dataflow.

@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,12 @@ def test_no_two_rooms_import_each_other(floor: str) -> None:
     asked = {room: {room.parent / name for name in rooms_imported(room)} for room in rooms}
     assert len(rooms) > 3
     assert [(room, one) for room in rooms for one in asked[room] if room in asked.get(one, ())] == []
+
+
+@pytest.mark.parametrize("floor", ORDERED)
+def test_the_rooms_of_a_floor_form_no_circle(floor: str) -> None:
+    asked = {one.parent.name: rooms_imported(one.parent) for one in (ROOT / floor).glob("*/__init__.py")}
+    assert {*TopologicalSorter(asked).static_order()} == {*asked}  # raises CycleError
 
 
 def test_a_room_of_runners_imports_only_rooms_after_it() -> None:

@@ -1,7 +1,6 @@
 """A recipe bound once per command: checked and ready to run, each part bound when it is first used.
 
     recipe = bind(load_recipe("recipe.yaml"))
-    recipe.require_rules()  # raises RecipeError before anything is read
     measured = recipe.operators
 
 Each part is bound once, from the recipe and the parts before it, so rules, edits, scores and the mixture all refer to
@@ -12,10 +11,10 @@ content of them from beginning to end.
 A bound recipe is not sent to workers. They get parts of it (`BoundOperator`, `BoundScore`, `IngestContext`, …).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 
 from winnow.filters.duplicates.kind import AskedKind
 from winnow.filters.duplicates.searches import ShingleSearch
@@ -39,8 +38,7 @@ from winnow.schemas.rows.duplicates import Kind
 from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.rules.checking import ColumnInfo
 
-if TYPE_CHECKING:
-    from winnow.pipelines.export.stage import BoundExport
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,12 +119,16 @@ class BoundRecipe:
         """Its mixture; RecipeError if it has none."""
         return bind_mix(self.config, self.columns)
 
-    @cached_property
-    def exports(self) -> "tuple[BoundExport, ...]":
-        """Its exports, each with its format and checked options."""
-        from winnow.pipelines.export.stage import bind_exports  # imports every format, which few commands need
+    def part(self, bind: Callable[[Recipe], Part]) -> Part:
+        """What a room above binding binds of the recipe, such as `bind_exports`: bound once, like the parts here."""
+        if bind not in self._parts:
+            self._parts[bind] = bind(self.config)
+        found: Part = self._parts[bind]
+        return found
 
-        return bind_exports(self.config)
+    @cached_property
+    def _parts(self) -> dict[Callable[[Recipe], Any], Any]:
+        return {}
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
@@ -155,10 +157,6 @@ class BoundRecipe:
     def ingest(self, store: Store) -> IngestContext:
         """Return everything that ingest into a store depends on."""
         return self.sources.context(store)
-
-    def require_rules(self) -> None:
-        """Raise RecipeError if rules or edits are faulty, before anything is read."""
-        _ = self.rules, self.edits, self.captions
 
 
 def bind(recipe: Recipe) -> BoundRecipe:

@@ -8,8 +8,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from winnow.filters.extras import required_package
-from winnow.filters.image.decode.stills import DECODER, DecodeLimits, require_decoders
+from winnow.filters.image.decode.stills import DECODER, DecodeLimits
 from winnow.filters.language.folding.composed import FORM
 from winnow.filters.operators import (
     CAPTIONS,
@@ -34,7 +33,6 @@ from winnow.filters.video.decode.signal_requests import Signal
 from winnow.pipelines.assets import asset_digest, asset_path, known_asset, require_file
 from winnow.pipelines.binding.duplicates import asked_kinds, signature_entries
 from winnow.pipelines.binding.sources import decode_limits, extractor_of, video_limits
-from winnow.pipelines.processes.exit_report import report_on_exit
 from winnow.pipelines.reading.chosen_captions import bind_captions
 from winnow.pipelines.reading.chosen_text import text_setting
 from winnow.pipelines.reading.columns import MEDIA, Column, column_of, leaves
@@ -42,7 +40,7 @@ from winnow.pipelines.store import layout
 from winnow.schemas.assets import AnyAsset
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import fingerprint_of
-from winnow.schemas.problems import Place, Problem, one_line, recipe_error, suggestion
+from winnow.schemas.problems import Place, Problem, recipe_error, suggestion
 from winnow.schemas.recipe import OperatorEntry, Recipe, build_config
 from winnow.schemas.recipe.build import settings
 from winnow.schemas.recipe.nodes import MapNode, located
@@ -223,46 +221,6 @@ def bind_operators(
     if problems:
         raise RecipeError("\n".join(str(error) for error in problems))
     return _sort_by_reads(bound)
-
-
-def check_operators(operators: Sequence[BoundOperator]) -> None:
-    """Run every operator on an empty batch, to find a bad setting or model early; RecipeError with a line for each
-    failure."""
-    with report_on_exit() as say:
-        problems = [problem for bound in operators if (problem := _tried(bound, say))]
-    if problems:
-        raise recipe_error(problems)
-
-
-def _tried(bound: BoundOperator, say: Callable[[str], None]) -> Problem | None:
-    """What is wrong with an operator."""
-    name = bound.operator.name
-    say(f"winnow: {Problem(bound.place, bound.path, f'the process ended in {name}, on an empty batch')}")
-    try:
-        if isinstance(bound.operator, PictureOperator) and not bound.operator.files:
-            require_decoders()
-        if isinstance(bound.operator, VideoOperator):
-            required_package(bound.layer, "av", "video")
-            bound.operator.load(bound.config, bound.assets)()
-        else:
-            bound.operator.load(bound.config, bound.assets)(pa.RecordBatch.from_pylist([], schema=bound.input_schema))
-    except WinnowError as error:
-        return Problem(bound.place, bound.path, str(error))
-    except (OSError, MemoryError):
-        raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # of an operator of somebody else's, at worst
-        said = f"{name} fails on an empty batch: {type(error).__name__}: {one_line(str(error))}; correct the operator"
-        return Problem(bound.place, bound.path, said)
-    return None
-
-
-def operator_remarks(operators: Sequence[BoundOperator]) -> list[str]:
-    """Return notes on the files that the user gave these operators, each prefixed with its layer."""
-    return [
-        f"{bound.layer}: {message}"
-        for bound in operators
-        for message in bound.operator.remarks(bound.config, bound.assets)
-    ]
 
 
 def store_columns(recipe: Recipe, measured: Iterable[Measurement]) -> dict[Column, ColumnInfo]:

@@ -5,17 +5,15 @@ It also notes measures that the recipe configures differently from the preset, a
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from winnow.filters.duplicates.kind import kinds_chosen_in
 from winnow.filters.presets import Preset, find_preset
 from winnow.pipelines.binding.duplicates import duplicate_kinds, spelt_out
-from winnow.pipelines.binding.operators import configure
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.languages import language_name
 from winnow.schemas.problems import Problems, shown, suggestion
 from winnow.schemas.recipe import PresetRules, Recipe, Rule, RuleOverride
-from winnow.schemas.recipe.nodes import MapNode
 from winnow.schemas.rows.duplicates import VIRTUAL
 from winnow.schemas.rules.checking import Phase
 from winnow.schemas.rules.conditions import columns_read
@@ -183,49 +181,6 @@ def with_layer(condition: str, old: str, new: str) -> str:
     return replaced
 
 
-def preset_notes(recipe: Recipe) -> list[str]:
-    """Return a line for each measure that a preset's rules read and that the recipe configures differently."""
-    notes = []
-    for phase, entries in rule_lists(recipe):
-        for number, entry in enumerate(entries):
-            if isinstance(entry, PresetRules):
-                notes += [f"{entry.place}: {phase}[{number}]: {note}" for note in _differences(recipe, entry)]
-    return notes
-
-
-def language_remarks(recipe: Recipe) -> list[str]:
-    """Return a line for each preset whose rules were made for some languages but apply to all."""
-    remarks = []
-    for phase, entries in rule_lists(recipe):
-        for number, entry in enumerate(entries):
-            languages = find_preset(entry.preset).languages if isinstance(entry, PresetRules) else None
-            if isinstance(entry, PresetRules) and languages is not None:
-                named = made_for(entry.preset, languages)
-                remarks.append(
-                    f"{entry.place}: {phase}[{number}]: {named}; the preset multilingual has thresholds for every "
-                    "language"
-                )
-    return remarks
-
-
 def made_for(preset: str, languages: Iterable[str]) -> str:
     """Return the statement that a preset was made for some languages."""
     return f"{preset} was made for {', '.join(map(language_name, languages))}"
-
-
-def _differences(recipe: Recipe, entry: PresetRules) -> list[str]:
-    preset = find_preset(entry.preset)
-    found = []
-    for number, measure in enumerate(recipe.annotate):
-        layer = entry.layer or measure.name
-        if measure.name not in preset.operators or measure.layer != layer:
-            continue
-        where = f"annotate[{number}].{measure.name}"
-        own = asdict(configure(measure, where)[1])
-        plain = replace(measure, options=MapNode((), measure.place), preset=preset.name)
-        theirs = asdict(configure(plain, where)[1])
-        differing = [name for name in theirs if own[name] != theirs[name]]
-        if differing:
-            values = ", ".join(f"{name} {theirs[name]!r}, here {own[name]!r}" for name in differing)
-            found.append(f"{preset.name} measures {layer} with {values}")
-    return found

@@ -8,8 +8,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from winnow.filters.extras import required_package
-from winnow.filters.image.decode.stills import DECODER, DecodeLimits, require_decoders
+from winnow.filters.image.decode.stills import DECODER, DecodeLimits
 from winnow.filters.language.folding.composed import FORM
 from winnow.filters.models.tensors import read_tensors
 from winnow.filters.operators import TEXT
@@ -22,13 +21,12 @@ from winnow.pipelines.reading.chosen_text import text_setting
 from winnow.pipelines.reading.columns import MEDIA, Column, column_of
 from winnow.pipelines.store import layout
 from winnow.schemas.errors import WinnowError
-from winnow.schemas.identity import Json, fingerprint_of
+from winnow.schemas.identity import Json
 from winnow.schemas.problems import Problem, recipe_error, suggestion
 from winnow.schemas.recipe import Recipe, ScoreEntry, build_config
 from winnow.schemas.rows.scores import SCORES, TRACES, trace_schema
 from winnow.schemas.rules.checking import ColumnInfo, check_where
-from winnow.scoring.mimic.direction import chosen_parameters
-from winnow.scoring.protocol import IMAGE, Measure, Method, Task, TaskKind, Weights, picture_type
+from winnow.scoring.protocol import IMAGE, Measure, Method, Task, TaskKind, Weights
 from winnow.scoring.tasks import find_task
 
 VERSION = 1
@@ -273,47 +271,6 @@ def _is_groupable(kind: pa.DataType) -> bool:
     """Whether rows can be grouped by the values of a column."""
     text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     return bool(text or pa.types.is_integer(kind) or pa.types.is_boolean(kind))
-
-
-_LOADED: set[str] = (
-    set()
-)  # tasks that this process has loaded before: a run checks at its beginning, and again when it scores
-
-
-def check_scores(scores: tuple[BoundScore, ...]) -> None:
-    """Load every task once, to find a missing package, file or column early; RecipeError with a line for each
-    failure."""
-    problems = []
-    for bound in scores:
-        parameters: dict[str, Json] = {"parameters": list(bound.entry.parameters), "given": str(bound.input_schema)}
-        loaded = fingerprint_of({**bound.settings, **parameters, "seed": bound.seed})
-        if loaded in _LOADED:
-            continue
-        try:
-            if bound.kind.measures:
-                ready: Task | Measure = bound.measure()
-            else:
-                ready = task = bound.task()
-                chosen_parameters(tuple(task.initial(bound.seed)), bound.entry.parameters)
-                for one in (*bound.reference, *([bound.base] if bound.base else ()), *bound.trajectory):
-                    one.read(task)
-            if IMAGE in ready.reads:
-                require_decoders()
-            if bound.entry.frames is not None:
-                required_package("watching videos", "av", "video")
-            ready.encode(_no_rows(bound.input_schema, ready.side))  # columns of other types are refused
-            _LOADED.add(loaded)
-        except WinnowError as error:
-            problems.append(Problem(bound.entry.place, f"score.{bound.entry.name}", str(error)))
-    if problems:
-        raise recipe_error(problems)
-
-
-def _no_rows(schema: pa.Schema, side: int) -> pa.RecordBatch:
-    """What a task gets for zero rows."""
-    if (place := schema.get_field_index(IMAGE)) >= 0:
-        schema = schema.set(place, pa.field(IMAGE, picture_type(side)))
-    return pa.RecordBatch.from_pylist([], schema=schema)
 
 
 def group_column(bound: BoundScore) -> Column | None:

@@ -99,15 +99,6 @@ def bind_tokens(recipe: Recipe, columns: Iterable[Column], edits: tuple[BoundEdi
     return TokensLayer(bound, tuple(dict.fromkeys((*text, *opened.columns))), fingerprint_of(settings))
 
 
-def check_tokenizer(recipe: Recipe, layer: TokensLayer) -> None:
-    """Load the tokenizer once, to find a damaged file or a missing package before hours of work."""
-    assert recipe.mix is not None
-    try:
-        layer.bound.open_tokenizer()
-    except WinnowError as error:
-        raise recipe_error([Problem(recipe.mix.place, "mix.tokenizer", str(error))]) from None
-
-
 def _edit_settings(bound: BoundEdit, edits: Edits) -> Json:
     """Return what the edited text depends on: for a key its digest, not where it is stored."""
     opened = next((opened for one, opened in edits.replacements if one.column == bound.column), None)

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from winnow.filters.image.decode.containers import Bytes
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.decoding.known_harm import HarmListFile, KnownHarm
+from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.media.references import MediaSources, Unavailable
 from winnow.pipelines.media.required_media import RequiredMedia
 from winnow.pipelines.running.job_tasks import OPENING_BYTES, Jobs, TaskFolder, TaskKind, TaskWithoutBlocks
@@ -22,12 +24,14 @@ from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import put_tombstone
 from winnow.pipelines.store.integrity.sealed import find_record, put_record
+from winnow.pipelines.store.manifests.tasks import TaskCommits
+from winnow.pipelines.store.store_index import StoreIndex
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import TaskCommit
 from winnow.schemas.tombstones import Selectors
 
-__all__ = ["Outcome", "compare_ingested", "require_compared"]
+__all__ = ["Outcome", "compare_ingested", "ingested_tasks"]
 
 _COMPARED = "compared"
 
@@ -130,17 +134,21 @@ def compare_ingested(
     return outcome
 
 
-def require_compared(store: Store, harm: KnownHarm | None, commits: Iterable[TaskCommit]) -> None:
-    """StoreError if media of these tasks were not compared with every list."""
-    if harm is None:
-        return
-    names = {_name(commit) for commit in commits}
-    lacking = [one.name for one in harm.lists if not names <= set(_compared(store.objects, one).tasks)]
-    if lacking:
+def ingested_tasks(recipe: BoundRecipe, context: IngestContext, held: StoreIndex) -> dict[str, TaskCommits]:
+    """The tasks of each source, by name; StoreError if they had other settings, or if a list was not compared."""
+    store, harm = context.store, context.known_harm
+    tasks = {name: held.tasks(source.key(context.limits)) for name, source in sorted(context.sources.items())}
+    if missing := [name for name, found in tasks.items() if not len(found)]:
+        names = ", ".join(missing)
+        raise StoreError(f"{store.root}: was ingested with other settings ({names}); run: winnow ingest {recipe.file}")
+    done = {_name(commit) for found in tasks.values() for commit in found} if harm is not None else set()
+    lists = () if harm is None else harm.lists
+    if lacking := [one.name for one in lists if not done <= set(_compared(store.objects, one).tasks)]:
         raise StoreError(
             f"{store.root}: holds media that were not compared with the lists of known_harm ({', '.join(lacking)}); "
             "run: winnow ingest RECIPE"
         )
+    return tasks
 
 
 def _compare(store: Store, harm: KnownHarm, media: MediaSources, commits: Sequence[TaskCommit], jobs: Jobs) -> Outcome:

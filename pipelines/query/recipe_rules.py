@@ -4,9 +4,7 @@ from collections.abc import Sequence
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe.stage import generation_keys
-from winnow.pipelines.rules import guards
 from winnow.pipelines.rules.pinning import PinnedProgram, expected_keys, pin
-from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.score.stage import generation_scores
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
@@ -37,11 +35,3 @@ def pinned_if_measured(recipe: BoundRecipe | None, store: Store, generation: Gen
         return None if recipe is None else pinned_rules(recipe, store, generation)
     except RecipeError:  # `winnow plan` reports what is missing
         return None
-
-
-def require_accepted(recipe: BoundRecipe, summary: RulesSummary | None) -> None:
-    """Raise RecipeError with a line for each alarm that the recipe does not accept, and the setting that would accept
-    it."""
-    dedupe = recipe.config.dedupe
-    if dedupe is not None and summary is not None:
-        guards.require_accepted(dedupe, summary.alarms, recipe.file)

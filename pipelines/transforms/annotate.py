@@ -11,13 +11,8 @@ from winnow.filters.operators import CAPTIONS, TEXT, TextOperator
 from winnow.pipelines.annotate.one_layer import layer_of_batch
 from winnow.pipelines.annotate.rows import BatchRows, Excluded
 from winnow.pipelines.annotate.task import LoadedOperators
-from winnow.pipelines.binding.operators import (
-    BoundOperator,
-    bind_operators,
-    check_operators,
-    measurements,
-    store_columns,
-)
+from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.reading.columns import leaves
 from winnow.pipelines.reading.conditions import selected_rows
 from winnow.pipelines.running.worker import prepare_worker
@@ -65,13 +60,14 @@ class Annotate(beam.PTransform[PCollection[pa.RecordBatch], PCollection[pa.Recor
 
 def _bound(operators: Sequence[Entry]) -> tuple[BoundOperator, ...]:
     """The operators, checked as those of a recipe are, and each after those that it reads."""
+    from winnow.pipelines.preflight.check import AskedOperators, preflight  # which no worker needs
+
     if isinstance(operators, str | Mapping) or not isinstance(operators, Sequence) or not operators:
         raise RecipeError(f'Annotate: expected a list of operators, such as ["text.language"], not {operators!r}')
     source = {"batches": {"root": ".", "files": ["*"], "class": "batches"}}
     entries = [dict(entry) if isinstance(entry, Mapping) else entry for entry in operators]
-    recipe = recipe_of("Annotate", {"sources": source, "annotate": entries})
-    measured = measurements(recipe)
-    bound = bind_operators(recipe, measured, store_columns(recipe, measured))
+    recipe = bind(recipe_of("Annotate", {"sources": source, "annotate": entries}))
+    bound = recipe.operators
     for one in bound:
         needs = None
         if not isinstance(one.operator, TextOperator):
@@ -82,7 +78,7 @@ def _bound(operators: Sequence[Entry]) -> tuple[BoundOperator, ...]:
             needs = "captions"
         if needs is not None:
             raise RecipeError(f"Annotate: {one.layer} reads {needs}, which a batch does not have; use 'winnow run'")
-    check_operators(bound)
+    preflight(AskedOperators(recipe=recipe, operators=(), untried=bound))
     return bound
 
 

@@ -15,7 +15,7 @@ from winnow.runners.report.tables import drawn, note
 from winnow.runners.tables.quantities import grouped
 from winnow.runners.tables.table import Column, Share, Table, heads, largest, table
 from winnow.runners.tables.units import BYTES, COUNT, METER, NAME, PLACE, RATIO, SHARE, WHOLE, WORDS
-from winnow.runners.terminal.tables import print_tables
+from winnow.runners.terminal.tables import print_remarks, print_tables
 from winnow.schemas.counts import count_of
 from winnow.schemas.mixture import OF_LAW, Amount, MixturePlan, PlannedOutput, PlannedStratum, Stratum
 from winnow.schemas.summary import StoreSummary
@@ -127,8 +127,7 @@ def print_mixture(plan: MixturePlan, console: Console, recipe: str, *, all_notes
         print_tables(console, strata(plan, output, SHOWN_STRATA).without("stratum"))
         _print_notes(output, console, recipe, all_notes)
     print_tables(console, left_out(plan))
-    for one in plan.notes:
-        console.print(f"note    {one}", markup=False, soft_wrap=True)
+    print_remarks(console, plan.notes)
     print_plan_line(plan, console)
 
 
@@ -136,8 +135,7 @@ def print_notes(plan: MixturePlan, console: Console, recipe: str, *, all_notes: 
     """Print a plan's notes; those on the law are one line, unless all are wanted."""
     for output in plan.outputs:
         _print_notes(output, console, recipe, all_notes)
-    for one in plan.notes:
-        console.print(f"note    {one}", markup=False, soft_wrap=True)
+    print_remarks(console, plan.notes)
 
 
 def _print_notes(output: PlannedOutput, console: Console, recipe: str, all_notes: bool) -> None:
@@ -148,8 +146,7 @@ def _print_notes(output: PlannedOutput, console: Console, recipe: str, all_notes
         first = of_law[0] if len(of_law[0]) <= LAW_CHARACTERS else f"{of_law[0][:LAW_CHARACTERS]}…"
         more = f"; {len(of_law) - 1} more" if of_law[1:] else ""
         notes.append(f"{first}{more}; all of it: winnow mix {shlex.quote(recipe)} --notes")
-    for one in notes:
-        console.print(f"note    {output.name}: {one}", markup=False, soft_wrap=True)
+    print_remarks(console, (f"{output.name}: {one}" for one in notes))
 
 
 def print_plan_line(plan: MixturePlan, console: Console, textless: int = 0) -> None:

@@ -11,17 +11,18 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from winnow.pipelines.ingest.boundary import failure, is_of_content
-from winnow.pipelines.ingest.formats import container_reader, format_by_name
+from winnow.pipelines.ingest.formats import format_by_name
 from winnow.pipelines.ingest.formats.source_format import OpenFile, SourceFormat
 from winnow.pipelines.ingest.media_names import PICTURES, VIDEOS, may_be_medium
+from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.records import ReadLimits, Record
-from winnow.pipelines.ingest.sections import section, until_enough
+from winnow.pipelines.ingest.rows import SourceRows
 from winnow.pipelines.ingest.tables.arrow_tables import repeated_column
 from winnow.pipelines.ingest.tables.columns import ColumnMapping, moment
+from winnow.pipelines.preflight.sampler import Sampler
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import Json
-from winnow.schemas.records import FilePart
 
 FIRST_BYTES: Final = 1 << 20
 FIRST_ROWS: Final = 200
@@ -139,16 +140,10 @@ def _rows_of_table(
     if not strings:
         return
     chosen = next((name for name in _TEXTS if name in strings), strings[0])
-    reader = container_reader(of.name, info.path, ColumnMapping(text=chosen, url=None), checked=False)
-    with closing(objects.open(info.path)) as stream:
-        bounded = section(stream, 0, info.size)
-        for number, event in enumerate(
-            until_enough(reader(bounded, FilePart(info.path, info.size, 0, info.size), LIMITS))
-        ):
-            if isinstance(event, Record):
-                yield {chosen: event.text, **event.metadata}
-            if number >= FIRST_ROWS:
-                return
+    source = IngestSource(SourceRows("", "", "", ()), objects, of.name, ColumnMapping(text=chosen, url=None))
+    for one in Sampler().first(source, info, FIRST_ROWS):
+        if one is not None and isinstance(one.event, Record):
+            yield {chosen: one.event.text, **one.event.metadata}
 
 
 def _guess(

@@ -25,6 +25,7 @@ from winnow.pipelines.ingest.row_maker import RowMaker
 from winnow.pipelines.ingest.rows import Row
 from winnow.pipelines.ingest.sections import section, until_enough
 from winnow.pipelines.ingest.tables.lines import next_member
+from winnow.pipelines.preflight.sampler import held_bytes
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.runners.first_look.guesses import LIMITS
 from winnow.schemas.errors import SourceError
@@ -206,16 +207,9 @@ def _thinned(events: Iterable[Met], most: int) -> list[Met]:
     for number, event in enumerate(events):
         if number % step == 0:
             kept.append(event)
-            held += _held(event)
+            held += held_bytes(event)
         if len(kept) >= 2 * most or (held > MOST_HELD and len(kept) > 1):
             del kept[1::2]
-            step, held = 2 * step, sum(map(_held, kept))
+            step, held = 2 * step, sum(map(held_bytes, kept))
     count = min(most, len(kept))
     return [kept[number * len(kept) // count] for number in range(count)]
-
-
-def _held(event: Met) -> int:
-    """The bytes that an event keeps in memory, about."""
-    if not isinstance(event, Record):
-        return 0
-    return len(event.text or "") + len(event.body or b"") + sum(len(item.body or b"") for item in event.items)

@@ -10,8 +10,9 @@ from pathlib import Path
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.binding.tokens import TOKENS_LAYER, TokensLayer, check_tokenizer
+from winnow.pipelines.binding.tokens import TOKENS_LAYER, TokensLayer
 from winnow.pipelines.forgetting.purging import finish_purge
+from winnow.pipelines.mix.laws import read_laws
 from winnow.pipelines.mix.plans import (
     WHOLE,
     Laws,
@@ -26,9 +27,10 @@ from winnow.pipelines.mix.plans import (
 )
 from winnow.pipelines.mix.tokens import TokensContext, load_tokens, missing_layers, pending_counts
 from winnow.pipelines.mix.transforms import CountTokens
+from winnow.pipelines.preflight.check import DecidedRules, preflight
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.query.generation import require_latest_for
-from winnow.pipelines.query.recipe_rules import pinned_rules, require_accepted
+from winnow.pipelines.query.recipe_rules import pinned_rules
 from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.row_layers import load_layers
 from winnow.pipelines.store.generations import Store, open_store
@@ -38,13 +40,13 @@ from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
 from winnow.runners.facts.mixture import print_notes
-from winnow.runners.stages.law.of_recipe import read_laws
 from winnow.runners.stages.publishing import Outcome, publish
 from winnow.runners.stages.recording import record_rows
 from winnow.runners.stages.running.command_jobs import command_jobs
 from winnow.runners.stages.running.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.store_stages import current_state
 from winnow.runners.terminal.progress.stage import inputs_of
+from winnow.runners.terminal.tables import print_remarks
 from winnow.schemas.errors import RecipeError, StageError, StoreError, WinnowError
 from winnow.schemas.mixture import MixturePlan
 from winnow.schemas.problems import shown
@@ -90,8 +92,8 @@ def mix(
     with _disk_errors_located(recipe):
         mixed = _mix(recipe, engine, console, sample)
     if (of := mixed.record.plan.sample) != "1" and sample is None:
-        said = f"note    {of} of the plan is drawn, and nothing else is taken; --sample 100% takes all of it"
-        console.print(said, markup=False, soft_wrap=True)
+        said = f"{of} of the plan is drawn, and nothing else is taken; --sample 100% takes all of it"
+        print_remarks(console, [said])
     if show_notes:
         print_notes(mixed.record.plan, console, recipe.file, all_notes=all_notes)
     return mixed
@@ -150,7 +152,7 @@ def _plan(
     pinned = pinned_rules(recipe, store, generation, more=layers_read(recipe))
     assert pinned is not None  # a mixture always reads layers
     planned = make_plan(recipe, pinned, generation, laws, sample, folder, jobs)
-    require_accepted(recipe, planned.rules)
+    preflight(DecidedRules(recipe=recipe, rules=planned.rules))
     return planned
 
 
@@ -166,7 +168,6 @@ def measure_tokens(recipe: BoundRecipe, engine: Engine, console: Console) -> Out
     if layer is None:
         raise RecipeError(f"{recipe.file}: has no 'mix'; add one to count tokens")
     operators = recipe.operators
-    check_tokenizer(recipe.config, layer)
     store = open_store(open_location(recipe.store_address))
     run = StageRun(console, engine, store)
     run.warm()

@@ -1,6 +1,7 @@
 """Opens what commands need: the terminal, the engine, and the store of a recipe."""
 
 import argparse
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,10 +12,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from winnow.pipelines.binding.bound_recipe import BoundRecipe
-    from winnow.pipelines.binding.readiness import Stage
+    from winnow.pipelines.preflight.check import Stage
     from winnow.pipelines.running.job_tasks import Jobs
     from winnow.pipelines.store.generations import Store
     from winnow.runners.engines.engine import Engine
+    from winnow.runners.stages.publishing import Outcome
+    from winnow.runners.stages.slices import Slice, SliceDone
+    from winnow.schemas.summary import StoreSummary
 
 
 def open_console(*, quiet: bool = False, stderr: bool = False) -> "Console":
@@ -58,13 +62,40 @@ def bound_recipe(file: str | Path) -> "BoundRecipe":
     return bind(load_recipe(file))
 
 
-def ready_recipe(file: str | Path, stage: "Stage") -> "BoundRecipe":
+def ready_recipe(console: "Console", file: str | Path, stage: "Stage") -> "BoundRecipe":
     """The recipe of a command that runs one stage; what would fail in it is an error before it begins."""
-    from winnow.pipelines.binding.readiness import require_ready
+    from winnow.pipelines.preflight.check import WholeRecipe, preflight
+    from winnow.runners.terminal.tables import print_remarks
 
     recipe = bound_recipe(file)
-    require_ready(recipe, stage)
+    print_remarks(console, preflight(WholeRecipe(recipe=recipe, last=stage)))
     return recipe
+
+
+def run_stage(
+    recipe: "BoundRecipe",
+    options: argparse.Namespace,
+    console: "Console",
+    whole: "Callable[[BoundRecipe, Engine, Console], Outcome]",
+    show: "Callable[[StoreSummary, Console], None]",
+    of_slice: "Callable[[BoundRecipe, Slice, Engine, Console], SliceDone] | None" = None,
+) -> int:
+    """Run a stage and show what the store holds then, or run the slice of its tasks that `--tasks` names."""
+    from winnow.runners.stages.reports.summarise import summarise
+    from winnow.runners.stages.rule_decisions import decisions_if_any
+    from winnow.runners.stages.slices import parse_slice
+    from winnow.runners.terminal.tables import print_line
+
+    if of_slice is not None and options.tasks is not None:
+        done = of_slice(recipe, parse_slice(options.tasks), open_engine(options), console)
+        print_line(console, done.line(recipe))
+        return 0
+    engine = open_engine(options)
+    outcome = whole(recipe, engine, console)
+    if outcome.new:
+        decisions_if_any(recipe, outcome.store, outcome.generation, engine, console)  # kept for commands that read
+    show(summarise(outcome.store, outcome.generation, recipe, engine, console), console)
+    return 0
 
 
 def store_of(recipe: "BoundRecipe") -> "Store":

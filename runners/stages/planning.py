@@ -12,15 +12,22 @@ from rich.console import Console
 from rich.markup import escape
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.binding.operators import check_operators, operator_remarks
-from winnow.pipelines.binding.rule_presets import language_remarks, preset_notes
-from winnow.pipelines.binding.scores import check_scores
 from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.forgetting.outputs import DECISIONS
 from winnow.pipelines.ingest.planning.context import IngestContext
-from winnow.pipelines.ingest.planning.stage import SourcePlan, check_columns, plan_sources
+from winnow.pipelines.ingest.planning.stage import SourcePlan, plan_sources
+from winnow.pipelines.preflight.check import (
+    AskedOperators,
+    AskedScores,
+    DecidedRules,
+    ExportFolders,
+    NewInput,
+    Stage,
+    WholeRecipe,
+    preflight,
+)
 from winnow.pipelines.query.generation import read_as
-from winnow.pipelines.query.recipe_rules import pinned_rules, require_accepted
+from winnow.pipelines.query.recipe_rules import pinned_rules
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.running.ledger.ingest_tasks import IngestTasks
@@ -31,22 +38,16 @@ from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.location import open_location, open_store_at
 from winnow.pipelines.store.store_index import StoreIndex
 from winnow.runners.estimating.amounts import StageEstimate, StoreBefore, estimate
-from winnow.runners.estimating.budgets import budget_notes, refuse_impossible_budgets, refuse_unkept_budgets
-from winnow.runners.estimating.lacking_media import lacking_media
 from winnow.runners.estimating.rates import Rates, ingest_part, read_rates
 from winnow.runners.estimating.scores import PlannedScore, planned_scores, print_needs
 from winnow.runners.estimating.tables import duration, estimate_json, print_estimate
-from winnow.runners.estimating.takeable import refuse_untakeable
-from winnow.runners.estimating.undecidable import refuse_undecidable
 from winnow.runners.facts.coverage import print_coverage
 from winnow.runners.facts.rules import print_rules
-from winnow.runners.stages.exports.existing_exports import existing_export_notes
 from winnow.runners.stages.lists.whole_file import registered_file
-from winnow.runners.stages.recipe_check import check_recipe
 from winnow.runners.stages.rule_decisions import rule_decisions, write_dropped
 from winnow.runners.stages.running.warming import warm_kernels
 from winnow.runners.tables.quantities import byte_size
-from winnow.runners.terminal.tables import print_json
+from winnow.runners.terminal.tables import print_json, print_remarks
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
@@ -101,30 +102,24 @@ def show_plan(
             what the rules keep; the plan is printed first.
     """
     known = read_rates(rates)
-    check_recipe(recipe)  # also without a store
+    notes = preflight(WholeRecipe(recipe=recipe, is_plan=True))  # also without a store
     plan = _plan(recipe)
     listed = [source for source, _ in plan.sources]
-    if plan.generation is None:  # else what the store holds is known better
-        refuse_impossible_budgets(recipe.config, plan.context, listed)
-        refuse_untakeable(recipe.config, plan.context, listed)
-        refuse_undecidable(recipe, plan.context, listed)
-    of_columns = check_columns(plan.context, listed)
+    of_input = preflight(NewInput(recipe=recipe, is_plan=True, context=plan.context, plans=listed))
     layers = plan.generation.layers if plan.generation is not None else {}
     operators = recipe.operators
     untried = [bound for bound in operators if bound.layer not in layers]
     if untried:
         warm_kernels()
-    check_operators(untried)
+    notes += preflight(AskedOperators(recipe=recipe, is_plan=True, operators=operators, untried=untried))
     scores = planned_scores(recipe, plan.store, plan.generation, plan.context, operators)
-    check_scores(tuple(one.bound for one in scores if not one.is_current))
-    notes = [*preset_notes(recipe.config), *operator_remarks(operators)]
-    notes += [*of_columns, *_unlisted_sources(recipe, plan)]
-    notes += existing_export_notes(recipe, growing=plan.pending_bytes > 0)
-    if plan.generation is None:  # later, the languages of the samples say whether it matters
-        notes += lacking_media(recipe, plan.context, listed)
-        notes += language_remarks(recipe.config)
-        notes += budget_notes(recipe.config, plan.context, listed)
-    left = estimate(recipe, _store_before(plan), operators, scores, known)
+    outdated = [one.bound for one in scores if not one.is_current]
+    notes += preflight(AskedScores(recipe=recipe, is_plan=True, scores=outdated))
+    notes += of_input
+    notes += preflight(ExportFolders(recipe=recipe, is_plan=True, growing=plan.pending_bytes > 0))
+    tasks = [size for _, pending in plan.sources for size in pending.bytes.tolist()]
+    before = StoreBefore(plan.store, plan.generation, plan.context, tasks)
+    left = estimate(recipe, before, operators, scores, known)
     if not as_json:
         if resolved:
             console.print(escape(plan.resolved), soft_wrap=True)
@@ -134,23 +129,16 @@ def show_plan(
     if as_json:
         cost = estimate_json(left, known, workers)
         print_json(_json(plan, scores, notes, rules, coverage) | {"estimate": cost})
-        require_accepted(recipe, rules)
-        _unkept_budgets(recipe, plan, rules)
-        return
-    if rules is not None:
+    if rules is not None and not as_json:
         console.print()
         print_rules(rules, console, with_groups=True)
-    if coverage is not None:
+    if coverage is not None and not as_json:
         console.print()
         print_coverage(coverage, console)
-    require_accepted(recipe, rules)
-    for note in _unkept_budgets(recipe, plan, rules):
-        console.print(f"note    {note}", markup=False, soft_wrap=True)
-
-
-def _unkept_budgets(recipe: BoundRecipe, plan: RecipePlan, rules: RulesSummary | None) -> list[str]:
-    """Compare budgets with what the rules keep, once all is measured; a strict one that is above it is refused."""
-    return [] if rules is None or plan.pending_bytes else refuse_unkept_budgets(recipe.config, rules)
+    if rules is not None:
+        last: Stage = "dedupe" if plan.pending_bytes else "mix"  # budgets are compared once all is measured
+        of_rules = preflight(DecidedRules(recipe=recipe, is_plan=True, last=last, rules=rules))
+        print_remarks(console, [] if as_json else of_rules)
 
 
 def _plan(recipe: BoundRecipe) -> RecipePlan:
@@ -175,20 +163,6 @@ def _plan(recipe: BoundRecipe) -> RecipePlan:
     configs |= {one.entry.layer: one.config for one in recipe.measurements if one.entry.layer in listed}
     resolved = resolved_yaml(recipe.expanded, configs)
     return RecipePlan(resolved, store, generation, state, context, tuple(sources))
-
-
-def _unlisted_sources(recipe: BoundRecipe, plan: RecipePlan) -> list[str]:
-    """A note about samples of sources that the recipe no longer lists."""
-    if plan.generation is None:
-        return []
-    there = plan.store.manifest(plan.generation, layout.SAMPLES).sources
-    strays = sorted(set(there) - {source.name for source in recipe.config.sources})
-    if not strays:
-        return []
-    return [
-        f"the store also has samples of {', '.join(strays)}, which the recipe does not list; they count below until "
-        f"'winnow run {recipe.file}' leaves them out"
-    ]
 
 
 def _rules(
@@ -286,8 +260,3 @@ def _estimate(plan: RecipePlan, left: Sequence[StageEstimate], rates: Rates) -> 
     seconds = plan.pending_bytes / (rates.of(part).mb_per_second * 1e6)
     about = duration(seconds)
     return f"{byte_size(plan.pending_bytes)} to ingest: about {about} on one core, divided by the number of cores"
-
-
-def _store_before(plan: RecipePlan) -> StoreBefore:
-    tasks = [size for _, pending in plan.sources for size in pending.bytes.tolist()]
-    return StoreBefore(plan.store, plan.generation, plan.context, tasks)

@@ -1,28 +1,26 @@
 """Runs a whole recipe: the store, and the mixture and exports if the recipe has them."""
 
-from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
 
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
-from winnow.pipelines.binding.scores import check_scores
 from winnow.pipelines.mix.plans import WHOLE
+from winnow.pipelines.preflight.check import AskedScores, ExportFolders, WholeRecipe, preflight
 from winnow.pipelines.store.leases.command_lease import one_command
 from winnow.runners.engines.engine import Engine
-from winnow.runners.stages.exports.existing_exports import require_replaceable
 from winnow.runners.stages.exports.recipe_exports import export
 from winnow.runners.stages.finished_run import RecipeRun
 from winnow.runners.stages.mixing import mix
 from winnow.runners.stages.publishing import Outcome
 from winnow.runners.stages.reached import Reached
-from winnow.runners.stages.recipe_check import check_recipe
 from winnow.runners.stages.rule_decisions import decisions_if_any
 from winnow.runners.stages.run_summary import print_unfinished_run
 from winnow.runners.stages.scoring import score
 from winnow.runners.stages.store_stages import run_all
 from winnow.runners.terminal.console import TerminalConsole
+from winnow.runners.terminal.tables import print_remarks
 from winnow.schemas.recipe import Recipe, load_recipe
 
 
@@ -43,48 +41,30 @@ def run_recipe(
     other plans. `all_notes`: print the notes on the scaling law in full. `sample`: the share of the mixture that is
     drawn and exported.
     """
-    _check(recipe, engine)
-    said = require_replaceable(recipe, replace=replace, sample=sample)
-    _note(console, said)
+    config = recipe.config
+    print_remarks(console, preflight(WholeRecipe(recipe=recipe)))
+    places = [config.store.path, *(source.root for source in config.sources), *(entry.path for entry in config.export)]
+    engine.require_reachable(*map(config.located, places))
+    preflight(AskedScores(recipe=recipe, scores=recipe.scores))  # what is noted is printed when they are computed
+    folders = ExportFolders(recipe=recipe, replace=replace, sample=sample)
+    said = preflight(folders)
+    print_remarks(console, said)
     reached = Reached()
     try:
-        return _run_stages(
-            recipe, engine, console, reached, replace=replace, said=bool(said), all_notes=all_notes, sample=sample
-        )
+        return _run_stages(folders, engine, console, reached, said=bool(said), all_notes=all_notes)
     except (Exception, KeyboardInterrupt) as error:
         print_unfinished_run(recipe, engine, console, reached, error)
         raise
 
 
-def _check(recipe: BoundRecipe, engine: Engine) -> None:
-    config = recipe.config
-    check_recipe(recipe)
-    places = [config.store.path, *(source.root for source in config.sources), *(entry.path for entry in config.export)]
-    engine.require_reachable(*map(config.located, places))
-    if config.score:
-        check_scores(recipe.scores)
-
-
-def _note(console: Console, notes: Iterable[str]) -> None:
-    for note in notes:
-        console.print(f"note    {note}", markup=False, soft_wrap=True)
-
-
 def _run_stages(
-    recipe: BoundRecipe,
-    engine: Engine,
-    console: Console,
-    reached: Reached,
-    *,
-    replace: bool,
-    said: bool,
-    all_notes: bool,
-    sample: Fraction,
+    folders: ExportFolders, engine: Engine, console: Console, reached: Reached, *, said: bool, all_notes: bool
 ) -> RecipeRun:
+    recipe, replace, sample = folders.recipe, folders.replace, folders.sample
     config = recipe.config
     outcome = run_all(recipe, engine, console, replace=replace, reached=reached)
     if outcome.new and not said:  # what is there has changed, so the plan that an export has is no longer the latest
-        _note(console, require_replaceable(recipe, replace=replace, sample=sample))
+        print_remarks(console, preflight(folders))
     if config.score:
         reached.begin("score")
         scored = score(recipe, engine, console)

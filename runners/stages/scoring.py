@@ -1,17 +1,17 @@
 """Runs scores: prepares weights, scores each row at each checkpoint, and decides which rows to keep."""
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import cast
 
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.binding.scores import BoundScore, check_scores
+from winnow.pipelines.binding.scores import BoundScore
 from winnow.pipelines.dedupe.stage import load_existing_layers
 from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.media.score_inputs import Inputs
 from winnow.pipelines.media.thumbnails import picture_source
+from winnow.pipelines.preflight.check import AskedScores, preflight
 from winnow.pipelines.reading.columns import MEDIA
 from winnow.pipelines.running.row_layers import load_layers, pending_shards
 from winnow.pipelines.score.keys import TraceLayer
@@ -40,50 +40,39 @@ from winnow.runners.stages.running.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.slices import Slice, SliceDone, require_no_purge, sliced
 from winnow.runners.stages.store_stages import current_state
 from winnow.runners.terminal.progress.stage import inputs_of
+from winnow.runners.terminal.tables import print_remarks
 from winnow.schemas.errors import ScoreError, StageError, StoreError
 from winnow.schemas.records import StoredWeights, WeightKeys
 from winnow.scoring.protocol import Contrastive, Mismatching
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A recipe with checked scores, and its store."""
+def store_of_checked(recipe: BoundRecipe, console: Console) -> Store:
+    """The store of a recipe whose scores are checked before anything is trained or read.
 
-    recipe: BoundRecipe
-    scores: tuple[BoundScore, ...]
-    store: Store
-
-
-def require_scores(recipe: BoundRecipe) -> tuple[BoundScore, ...]:
-    """The recipe's scores; raises a ScoreError if there are none."""
+    RecipeError if a score, its task or a file is unusable; ScoreError if there is no score.
+    """
+    _ = recipe.rules
     if not recipe.scores:
         raise ScoreError(
             f"{recipe.file}: has no scores; add one, such as score: {{mimic: {{task: next_byte, reference: "
             f"{{train_on: …}}}}}}"
         )
-    return recipe.scores
-
-
-def prepare(recipe: BoundRecipe) -> Prepared:
-    """Check the scores of a recipe before anything is trained or read.
-
-    RecipeError if a score, its task or a file is unusable; ScoreError if there is no score.
-    """
-    _ = recipe.rules
-    scores = require_scores(recipe)
-    check_scores(scores)
-    return Prepared(recipe, scores, open_store(open_location(recipe.store_address)))
+    print_remarks(console, preflight(AskedScores(recipe=recipe, scores=recipe.scores)))
+    return open_store(open_location(recipe.store_address))
 
 
 def score(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
-    """Score the rows of the latest generation, and publish the result; StoreError if a layer that a score needs is
-    missing."""
-    prepared = prepare(recipe)
-    run = StageRun(console, engine, prepared.store)
+    """Score the rows of the latest generation, and publish the result.
+
+    Raises:
+        StoreError: A layer that a score needs is not measured yet.
+    """
+    store = store_of_checked(recipe, console)
+    run = StageRun(console, engine, store)
     run.warm()
-    with writing_lease(prepared.store.objects):
-        state = _ready_state(prepared)
-        for bound in prepared.scores:
+    with writing_lease(store.objects):
+        state = _ready_state(recipe, store)
+        for bound in recipe.scores:
             _trace(run, recipe, state, bound)
             decide(run, state, bound)
         return publish(run, recipe, state)
@@ -94,14 +83,14 @@ def score_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Conso
 
     StoreError if a layer that a score needs is missing, or another slice is preparing its weights.
     """
-    prepared = prepare(recipe)
-    with part.share(prepared.store, "score"):
-        require_no_purge(prepared.store)
-        state = _existing_state(prepared)
+    store = store_of_checked(recipe, console)
+    with part.share(store, "score"):
+        require_no_purge(store)
+        state = _existing_state(recipe, store)
         mine = sliced(state, part)
-        run = StageRun(console, engine, prepared.store, part.name)
+        run = StageRun(console, engine, store, part.name)
         run.warm()
-        for bound in prepared.scores:
+        for bound in recipe.scores:
             _trace(run, recipe, state, bound, mine)
     return SliceDone("score", part, len(mine.shards), len(state.shards), "shards")
 
@@ -111,17 +100,17 @@ def train_reference(recipe: BoundRecipe, name: str | None, console: Console) -> 
 
     ScoreError if there is no score of this name, or there are several and none is named.
     """
-    prepared = prepare(recipe)
-    bound = _named(prepared.scores, name)
+    store = store_of_checked(recipe, console)
+    bound = _named(recipe.scores, name)
     if bound.kind.measures:
         raise ScoreError(f"score.{bound.entry.name}: {bound.kind.name} measures without weights; nothing is trained")
-    with writing_lease(prepared.store.objects):
-        state = _ready_state(prepared)
-        layer = _ready_layer(prepared.store, recipe, state, bound)
-        context = _weights_context(prepared.store, recipe, state, bound, console)
+    with writing_lease(store.objects):
+        state = _ready_state(recipe, store)
+        layer = _ready_layer(store, recipe, state, bound)
+        context = _weights_context(store, recipe, state, bound, console)
         if bound.adapted:
-            return bound, make_weights(context, bound.task(), bound, layer.weights)[0], prepared.store
-        return bound, make_reference(context, bound.task(), bound, layer.weights.reference, None), prepared.store
+            return bound, make_weights(context, bound.task(), bound, layer.weights)[0], store
+        return bound, make_reference(context, bound.task(), bound, layer.weights.reference, None), store
 
 
 def _named(scores: tuple[BoundScore, ...], name: str | None) -> BoundScore:
@@ -134,13 +123,12 @@ def _named(scores: tuple[BoundScore, ...], name: str | None) -> BoundScore:
     return found
 
 
-def _ready_state(prepared: Prepared) -> StoreState:
-    finish_purge(prepared.store)
-    return _existing_state(prepared)
+def _ready_state(recipe: BoundRecipe, store: Store) -> StoreState:
+    finish_purge(store)
+    return _existing_state(recipe, store)
 
 
-def _existing_state(prepared: Prepared) -> StoreState:
-    recipe, store = prepared.recipe, prepared.store
+def _existing_state(recipe: BoundRecipe, store: Store) -> StoreState:
     state = current_state(recipe, store)
     load_layers(state, recipe.operators)
     load_existing_layers(store, recipe, state)

@@ -15,7 +15,9 @@ from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.sources import store_record
-from winnow.pipelines.ingest.planning.stage import frozen_plans
+from winnow.pipelines.ingest.planning.stage import plan_sources, resolve_changes
+from winnow.pipelines.preflight.check import NewInput, preflight
+from winnow.pipelines.running.ledger.intake import freeze
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, create_or_open, open_store
 from winnow.pipelines.store.leases.command_lease import slice_lease
@@ -36,6 +38,7 @@ from winnow.runners.stages.store_stages import (
     read_tasks,
     ready_operators,
 )
+from winnow.runners.terminal.tables import print_remarks
 from winnow.schemas.errors import StoreError, WinnowError
 
 _WRITTEN = re.compile(r"([0-9]{1,7})/([0-9]{1,7})")
@@ -104,14 +107,19 @@ def ingest_slice(
     recipe: BoundRecipe, part: Slice, engine: Engine, console: Console, *, replace_files: bool = False
 ) -> SliceDone:
     """Ingest a slice of the sources' tasks; the first slice fixes the list of tasks."""
-    recipe.require_rules()
     store = create_or_open(open_location(recipe.store_address), store_record(recipe.config))
     context = recipe.ingest(store)
     with part.share(store, "ingest"):
         require_no_purge(store)
         patterns = {source.name: source.files for source in recipe.config.sources}
         held = StoreIndex.of(store)
-        plans = frozen_plans(context, held, patterns, replace_files=replace_files)
+        while True:  # the first slice to record the tasks wins; the others plan again and find them
+            proposed = plan_sources(context, patterns)
+            plans = [resolve_changes(context, held, plan, replace_files=replace_files) for plan in proposed]
+            notes = preflight(NewInput(recipe=recipe, context=context, plans=plans))
+            if all(freeze(store, plan.name, plan.intake) for plan in plans):
+                break
+        print_remarks(console, notes)
         names = [name for plan in plans for name in plan.intake.tasks.names]
         mine = part.take(names)
         plans = [
@@ -129,7 +137,6 @@ def ingest_slice(
 
 def annotate_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Console) -> SliceDone:
     """Measure a slice of the shards of the latest generation with every operator of the recipe."""
-    recipe.require_rules()
     operators = ready_operators(recipe, console)
     store = open_store(open_location(recipe.store_address))
     with part.share(store, "annotate"):

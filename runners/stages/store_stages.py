@@ -10,27 +10,19 @@ from winnow.filters.operators import PictureOperator
 from winnow.filters.video.decode.operator import VideoOperator
 from winnow.pipelines.annotate.task import AnnotationContext, RunAnnotation
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.binding.operators import (
-    BoundOperator,
-    Pass,
-    check_operators,
-    operator_remarks,
-    passes_of,
-)
+from winnow.pipelines.binding.operators import BoundOperator, Pass, passes_of
 from winnow.pipelines.binding.sources import store_record
-from winnow.pipelines.forgetting.known_harm import compare_ingested, require_compared
+from winnow.pipelines.forgetting.known_harm import compare_ingested, ingested_tasks
 from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.forgetting.scanning import scan_store
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext
 from winnow.pipelines.ingest.planning.stage import (
     SourcePlan,
-    check_columns,
     freeze_plans,
     pending_extractions,
     pending_tasks,
     plan_sources,
     replan_misfit_splits,
-    require_samples,
     resolve_changes,
 )
 from winnow.pipelines.ingest.reread import ExtractionTask
@@ -38,6 +30,8 @@ from winnow.pipelines.ingest.transforms import RunExtraction, RunIngest, ingest_
 from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.media.references import media_sources
 from winnow.pipelines.media.videos.videos import VideoSource
+from winnow.pipelines.preflight.check import AskedOperators, NewInput, preflight
+from winnow.pipelines.preflight.checks.columns import require_samples
 from winnow.pipelines.running.ledger.crashes import CRASHED_PICTURES, CRASHED_VIDEOS, CrashedPictures, CrashedVideos
 from winnow.pipelines.running.row_layers import load_layers, pending_shards
 from winnow.pipelines.store import layout
@@ -50,10 +44,6 @@ from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.pipelines.store.state import StoreState
 from winnow.pipelines.store.store_index import StoreIndex
 from winnow.runners.engines.engine import Engine
-from winnow.runners.estimating.budgets import refuse_impossible_budgets
-from winnow.runners.estimating.lacking_media import lacking_media
-from winnow.runners.estimating.takeable import refuse_untakeable
-from winnow.runners.estimating.undecidable import refuse_undecidable
 from winnow.runners.stages.deduplication import find_duplicates
 from winnow.runners.stages.meetings import met
 from winnow.runners.stages.publishing import Outcome, publish
@@ -65,13 +55,13 @@ from winnow.runners.stages.running.warming import warm_kernels
 from winnow.runners.tables.quantities import grouped
 from winnow.runners.terminal.progress.stage import TaskInput, inputs_of
 from winnow.runners.terminal.progress.status_line import waiting
+from winnow.runners.terminal.tables import print_remarks
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import StageError, StoreError
 
 
 def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
     """Ingest new and changed input of all sources and extractors, and publish the result."""
-    recipe.require_rules()
     store = create_or_open(open_location(recipe.store_address), store_record(recipe.config))
     context = recipe.ingest(store)
     patterns = {source.name: source.files for source in recipe.config.sources}
@@ -81,15 +71,8 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
         rewrite_lost_manifests(store)
         held = StoreIndex.of(store)
         plans = plan_sources(context, patterns)
-        if store.latest_record() is None:  # else what it holds is known better
-            refuse_impossible_budgets(recipe.config, context, plans)
-            refuse_untakeable(recipe.config, context, plans)
-            refuse_undecidable(recipe, context, plans)
-            for note in lacking_media(recipe, context, plans):
-                console.print(f"note    {note}", markup=False, soft_wrap=True)
         plans = [resolve_changes(context, held, plan, replace_files=replace) for plan in plans]
-        for note in check_columns(context, plans):
-            console.print(f"note    {note}", markup=False, soft_wrap=True)
+        print_remarks(console, preflight(NewInput(recipe=recipe, context=context, plans=plans)))
         freeze_plans(context, plans)
         ran = read_tasks(run, context, held, plans)
         while mended := {plan.name: better for plan in plans if (better := replan_misfit_splits(context, held, plan))}:
@@ -110,19 +93,17 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
 
 def annotate(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     """Measure the rows of the latest generation with all operators of the recipe, and publish the result."""
-    recipe.require_rules()
     return _annotate(recipe, ready_operators(recipe, console), engine, console)
 
 
 def dedupe(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     """Find the duplicates among all rows of the latest generation, and publish the result."""
-    recipe.require_rules()
     operators = recipe.operators
     signing = {asked.layer for asked in recipe.searched.values()}
     wanted = [bound for bound in operators if bound.layer in signing]
     needed = {layer for bound in wanted for layer in bound.reads}
     warm_kernels(quiet=console.quiet)
-    check_operators(wanted)
+    print_remarks(console, preflight(AskedOperators(recipe=recipe, operators=(), untried=wanted)))
     store = open_store(open_location(recipe.store_address))
     run = StageRun(console, engine, store)
     with writing_lease(store.objects):
@@ -140,9 +121,8 @@ def ready_operators(recipe: BoundRecipe, console: Console) -> tuple[BoundOperato
     operators = recipe.operators
     warm_kernels(quiet=console.quiet)
     with waiting(console, "check", f"loading {count_of(len(operators), 'operator')}"):
-        check_operators(operators)
-    for remark in operator_remarks(operators):
-        console.print(f"note    {remark}", markup=False, soft_wrap=True)
+        notes = preflight(AskedOperators(recipe=recipe, operators=operators, untried=operators))
+    print_remarks(console, notes)
     return operators
 
 
@@ -162,7 +142,6 @@ def run_all(
 ) -> Outcome:
     """Run all stages of the recipe that write the store; each is noted in `reached` when it begins."""
     reached = reached or Reached()
-    recipe.require_rules()
     _ = recipe.sources  # a missing folder is reported before kernels are compiled, which takes minutes
     operators = ready_operators(recipe, console)
     reached.begin("ingest")
@@ -252,8 +231,8 @@ def measure(run: StageRun, recipe: BoundRecipe, state: StoreState, operators: Se
     )
     for what, kind, folder, looked in noted:
         if looked and (crashed := len(kind(run.store.objects))):
-            said = f"note    {what}: {grouped(crashed)}; their items are `crashed`, their hashes in "
-            run.console.print(f"{said}{run.store.root}/{folder}", markup=False, soft_wrap=True)
+            said = f"{what}: {grouped(crashed)}; their items are `crashed`, their hashes in {run.store.root}/{folder}"
+            print_remarks(run.console, [said])
 
 
 def _measure(run: StageRun, recipe: BoundRecipe, state: StoreState, one_pass: Pass) -> AnnotationContext:
@@ -298,11 +277,7 @@ def current_state(recipe: BoundRecipe, store: Store) -> StoreState:
     if held.record is None:
         store.require_record()
     context = recipe.ingest(store)
-    commits = {name: held.tasks(source.key(context.limits)) for name, source in sorted(context.sources.items())}
-    if lacking := sorted(name for name, tasks in commits.items() if not len(tasks)):
-        names = ", ".join(lacking)
-        raise StoreError(f"{store.root}: was ingested with other settings ({names}); run: winnow ingest {recipe.file}")
-    require_compared(store, context.known_harm, (commit for tasks in commits.values() for commit in tasks))
+    commits = ingested_tasks(recipe, context, held)
     for bound in context.extractors:
         if pending_extractions(context, held, bound, commits):
             raise StoreError(f"{store.root}: lacks the layer {bound.layer}; run: winnow ingest {recipe.file}")

@@ -1,8 +1,7 @@
 """Formats numbers for people: thousands separated, bytes in binary units, shares in percent."""
 
+from winnow.schemas.counts import byte_size as byte_size
 from winnow.schemas.summary import Number
-
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def grouped(number: Number) -> str:
@@ -10,16 +9,6 @@ def grouped(number: Number) -> str:
     if isinstance(number, int) or (number.is_integer() and abs(number) < 1e15):
         return f"{int(number):,}"
     return f"{number:,.4g}" if abs(number) < 1e4 else f"{number:,.0f}" if abs(number) < 1e15 else f"{number:.3e}"
-
-
-def byte_size(count: int) -> str:
-    """`512 B`, `1.5 KiB`, `23 GiB`."""
-    size, unit = float(count), 0
-    while size >= 999.5 and unit < len(_UNITS) - 1:
-        size, unit = size / 1024, unit + 1
-    return (
-        f"{count:,} B" if unit == 0 else f"{size:.1f} {_UNITS[unit]}" if size < 99.95 else f"{size:,.0f} {_UNITS[unit]}"
-    )
 
 
 def share(part: int, whole: int) -> str:

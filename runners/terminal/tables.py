@@ -7,6 +7,7 @@ styles. Characters that the stream's encoding lacks are written as escapes.
 
 import os
 import sys
+from collections.abc import Iterable
 
 import orjson
 from rich.cells import cell_len
@@ -51,6 +52,12 @@ def print_tables(console: Console, *tables: Table) -> None:
 def print_line(console: Console, text: str, style: str = "") -> None:
     """Print one line of text, which may contain crawled text, escaped."""
     console.print(Text(encodable(visible(text), console), "" if is_plain(console) else style), soft_wrap=True)
+
+
+def print_remarks(console: Console, remarks: Iterable[str]) -> None:
+    """Print remarks of winnow's own, one line each."""
+    for one in remarks:
+        console.print(f"note    {one}", markup=False, soft_wrap=True)
 
 
 def is_plain(console: Console) -> bool:

@@ -5,18 +5,15 @@ its commit exists, and a generation is made of commits alone.
 """
 
 import itertools
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from winnow.pipelines.decoding.known_harm import KNOWN_HARM
 from winnow.pipelines.ingest.clips import ALL_LISTED
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext
 from winnow.pipelines.ingest.planning.identities import duplicates_among
-from winnow.pipelines.ingest.planning.shapes import NewFiles, check_shapes, look_at_shapes, nowhere
 from winnow.pipelines.ingest.planning.task_sizes import TaskSizer
 from winnow.pipelines.ingest.reread import ExtractionTask
 from winnow.pipelines.ingest.task import part_digest
@@ -30,11 +27,9 @@ from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.pipelines.store.store_index import StoreIndex
 from winnow.pipelines.store.tables import read_batches
-from winnow.schemas.errors import SourceError, StoreError
-from winnow.schemas.problems import one_line
+from winnow.schemas.errors import StoreError
 from winnow.schemas.records import InputRecord, TaskCommit
 
-MOST_LOOKED_AT = 64  # files, to say what a source holds
 Patterns = Mapping[str, Sequence[str]]
 
 
@@ -63,53 +58,6 @@ def plan_sources(context: IngestContext, patterns: Patterns) -> list[SourcePlan]
         intake = plan_intake(context.store, listing, wanted, TaskSizer(source, context.store.record), committed)
         plans.append(SourcePlan(name, listing, intake, key))
     return plans
-
-
-def check_columns(context: IngestContext, plans: Sequence[SourcePlan]) -> list[str]:
-    """Compares the columns of new files with the recipe, and returns notes for the user.
-
-    All files of a source are new to a recipe that reads them differently from the latest generation, such as with
-    another key. SourceError, one line each, for files that do not fit.
-    """
-    latest = context.store.latest_record()
-    samples = None if latest is None else latest.layers.get(layout.SAMPLES)
-    new, notes = [], []
-    for plan in plans:
-        notes += [f"{context.sources[plan.name].named}.files: no file matches {one}" for one in plan.listing.unmatched]
-        is_read = samples is not None and plan.key in samples.keys
-        added = plan.intake.added if is_read else plan.intake.tasks
-        files = plan.listing.files.inside(added.parts["path"])
-        new.append(NewFiles(context.sources[plan.name], files, len(added) == len(plan.intake.tasks)))
-    return [*notes, *check_shapes(new)]
-
-
-def require_samples(context: IngestContext, plan: SourcePlan, commits: Sequence[TaskCommit]) -> None:
-    """Refuses to continue with a source whose records are all quarantined (SourceError)."""
-    reasons: Counter[str] = Counter()
-    for commit in commits:
-        reasons.update(commit.quarantined_by_reason)
-    if reasons.keys() <= {KNOWN_HARM} or any(commit.kept for commit in commits):
-        return
-    source = context.sources[plan.name]
-    counted = ", ".join(f"{reason} {count:,}" for reason, count in reasons.most_common())
-    lacking = nowhere(source, look_at_shapes(source, plan.listing.files[:MOST_LOOKED_AT]))
-    why = next((text for role, text in lacking.items() if source.columns.is_required(role)), None) or _first_detail(
-        context, commits
-    )
-    raise SourceError(
-        f"{source.named}: every record is quarantined ({counted}), so nothing is published: {why}; correct the "
-        "recipe, or the files and run with --replace"
-    )
-
-
-def _first_detail(context: IngestContext, commits: Sequence[TaskCommit]) -> str:
-    """Where and why the first record was quarantined."""
-    for commit in commits:
-        if commit.quarantine is not None:
-            for batch in read_batches(context.store.objects, commit.quarantine.path):
-                for row in batch.slice(0, 1).to_pylist():
-                    return f"{one_line(row['path'])} at {row['offset']}: {row['detail'] or row['reason']}"
-    return "the quarantine says why"
 
 
 def resolve_changes(context: IngestContext, held: StoreIndex, plan: SourcePlan, *, replace_files: bool) -> SourcePlan:
@@ -150,21 +98,6 @@ def freeze_plans(context: IngestContext, plans: Iterable[SourcePlan]) -> None:
         if not freeze(context.store, plan.name, plan.intake):
             root = context.store.root
             raise StoreError(f"{root}: another writer has just planned source {plan.name!r}; run again")
-
-
-def frozen_plans(
-    context: IngestContext, held: StoreIndex, patterns: Patterns, *, replace_files: bool
-) -> list[SourcePlan]:
-    """Plans every source and records the new tasks, safely beside other commands that do the same.
-
-    The first command to record them wins; the others plan again and find them.
-    """
-    while True:
-        proposed = plan_sources(context, patterns)
-        plans = [resolve_changes(context, held, plan, replace_files=replace_files) for plan in proposed]
-        check_columns(context, plans)
-        if all(freeze(context.store, plan.name, plan.intake) for plan in plans):
-            return plans
 
 
 def pending_tasks(context: IngestContext, held: StoreIndex, plan: SourcePlan) -> IngestTasks:

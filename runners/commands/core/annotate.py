@@ -4,7 +4,7 @@ import argparse
 
 from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import engine_arguments, recipe_argument, slice_argument
-from winnow.runners.stages.opening import begin, open_engine, ready_recipe
+from winnow.runners.stages.opening import begin, ready_recipe, run_stage
 from winnow.schemas.errors import WinnowError
 
 
@@ -19,27 +19,15 @@ def run(options: argparse.Namespace) -> int:
     """Measure every shard, or a slice of them."""
     console = begin("annotate", options.recipe)
     from winnow.runners.facts.store import print_layers
-    from winnow.runners.stages.reports.summarise import summarise
-    from winnow.runners.stages.rule_decisions import decisions_if_any
-    from winnow.runners.stages.slices import annotate_slice, parse_slice
+    from winnow.runners.stages.slices import annotate_slice
     from winnow.runners.stages.store_stages import annotate
-    from winnow.runners.terminal.tables import print_line
 
-    recipe = ready_recipe(options.recipe, "annotate")
+    recipe = ready_recipe(console, options.recipe, "annotate")
     if not recipe.config.annotate:
         raise WinnowError(
             f"{options.recipe}: nothing to annotate; list operators under 'annotate' (see winnow operators)"
         )
-    if options.tasks is not None:
-        done = annotate_slice(recipe, parse_slice(options.tasks), open_engine(options), console)
-        print_line(console, done.line(recipe))
-        return 0
-    engine = open_engine(options)
-    outcome = annotate(recipe, engine, console)
-    if outcome.new:
-        decisions_if_any(recipe, outcome.store, outcome.generation, engine, console)  # kept for commands that read
-    print_layers(summarise(outcome.store, outcome.generation, recipe, engine, console), console)
-    return 0
+    return run_stage(recipe, options, console, annotate, print_layers, annotate_slice)
 
 
 COMMAND = Command("measure the ingested samples with the recipe's operators", arguments, run, place=5, beam=True)

@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     sample = None if options.sample is None else parse_sample(options.sample)
     if options.verify:
         return _verify(bound_recipe(options.recipe), sample, options, console)
-    recipe = ready_recipe(options.recipe, "export" if options.id_list is None else "mix")
+    recipe = ready_recipe(console, options.recipe, "export" if options.id_list is None else "mix")
     engine = open_engine(options)
     if options.id_list is not None:
         listed = _list_ids(recipe, sample, engine, Path(options.id_list), console)

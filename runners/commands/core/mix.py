@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.facts.mixture import print_mixture
     from winnow.runners.stages.mixing import mix, parse_sample, plan_only
 
-    recipe = ready_recipe(options.recipe, "mix")
+    recipe = ready_recipe(console, options.recipe, "mix")
     sample = parse_sample(options.sample)
     engine = open_engine(options)
     file = Path(options.output or PLAN_FILE) if options.plan_only or options.output else None

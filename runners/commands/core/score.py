@@ -4,7 +4,7 @@ import argparse
 
 from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import engine_arguments, recipe_argument, slice_argument
-from winnow.runners.stages.opening import begin, open_engine, ready_recipe
+from winnow.runners.stages.opening import begin, ready_recipe, run_stage
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,23 +18,10 @@ def run(options: argparse.Namespace) -> int:
     """Score every shard, or a slice of them."""
     console = begin("score", options.recipe)
     from winnow.runners.facts.store import print_layers
-    from winnow.runners.stages.reports.summarise import summarise
-    from winnow.runners.stages.rule_decisions import decisions_if_any
     from winnow.runners.stages.scoring import score, score_slice
-    from winnow.runners.stages.slices import parse_slice
-    from winnow.runners.terminal.tables import print_line
 
-    recipe = ready_recipe(options.recipe, "score")
-    if options.tasks is not None:
-        done = score_slice(recipe, parse_slice(options.tasks), open_engine(options), console)
-        print_line(console, done.line(recipe))
-        return 0
-    engine = open_engine(options)
-    outcome = score(recipe, engine, console)
-    if outcome.new:
-        decisions_if_any(recipe, outcome.store, outcome.generation, engine, console)  # kept for commands that read
-    print_layers(summarise(outcome.store, outcome.generation, recipe, engine, console), console)
-    return 0
+    recipe = ready_recipe(console, options.recipe, "score")
+    return run_stage(recipe, options, console, score, print_layers, score_slice)
 
 
 COMMAND = Command(

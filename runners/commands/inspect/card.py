@@ -41,10 +41,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def card(recipe: "BoundRecipe", store: "Store") -> str:
-    """The card of the latest generation; RecipeError if a rule cannot be decided, or needs a column not yet
-    measured."""
+    """The card of the latest generation.
+
+    Raises:
+        RecipeError: A rule cannot be decided, or needs a column that is not measured yet.
+    """
+    from winnow.pipelines.preflight.check import DecidedRules, preflight
     from winnow.pipelines.query.generation import require_latest_for
-    from winnow.pipelines.query.recipe_rules import pinned_rules, require_accepted
+    from winnow.pipelines.query.recipe_rules import pinned_rules
     from winnow.runners.facts.card_parts import dropped, front_matter, languages, overview, safety, sources
     from winnow.runners.stages.reports.summarise import summarise
     from winnow.runners.stages.rule_decisions import rule_decisions
@@ -55,7 +59,7 @@ def card(recipe: "BoundRecipe", store: "Store") -> str:
         raise WinnowError(f"{recipe.file}: a card describes what the rules keep; add rules under 'eligible' or 'keep'")
     found = rule_decisions(recipe, generation, pinned)
     rules = found.summary
-    require_accepted(recipe, rules)
+    preflight(DecidedRules(recipe=recipe, last="dedupe", rules=rules))
     summary = summarise(store, generation, recipe)
     parts = [
         front_matter(summary.store, (one.language for one in rules.groups if one.kept.rows), rules.kept.rows),

@@ -14,16 +14,16 @@ from rich.console import Console
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.export.places.manifest import MANIFEST, LeftOut
 from winnow.pipelines.export.planning.id_list import write_id_list
-from winnow.pipelines.export.stage import BoundExport, Closing, Finished, Written
+from winnow.pipelines.export.stage import BoundExport, Closing, Finished, Written, bind_exports
 from winnow.pipelines.forgetting.outputs import EXPORT, lost_generation, register, register_finished
 from winnow.pipelines.media.thumbnails import picture_source
 from winnow.pipelines.mix.drawn_objects import DrawnObjects
 from winnow.pipelines.mix.plans import WHOLE, draw_of
+from winnow.pipelines.preflight.check import ExportFolders, preflight
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.leases.command_lease import one_command
 from winnow.pipelines.store.tables import read_batches
 from winnow.runners.engines.engine import Engine
-from winnow.runners.stages.exports.existing_exports import require_replaceable
 from winnow.runners.stages.exports.writing import export_draw
 from winnow.runners.stages.mixing import Mixed, mix
 from winnow.runners.stages.reached import Reached
@@ -32,6 +32,7 @@ from winnow.runners.stages.reports.mixture_card import card_of, gather_facts
 from winnow.runners.stages.running.stage_run import Clock, StageRun
 from winnow.runners.tables.escaping import visible
 from winnow.runners.tables.quantities import byte_size
+from winnow.runners.terminal.tables import print_remarks
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import RecipeError, StoreError
 from winnow.schemas.identity import Json
@@ -69,9 +70,10 @@ def export(
     """
     reached = reached or Reached()
     reached.begin("mix")
-    exports = require_exports(recipe)
+    require_export_entries(recipe)
+    exports = recipe.part(bind_exports)
     edits = recipe.edits
-    require_replaceable(recipe, replace=replace, sample=sample)
+    preflight(ExportFolders(recipe=recipe, replace=replace, sample=sample))
     mixed = mix(recipe, engine, console, sample, all_notes=all_notes)
     reached.begin("export")
     if not replace and (lost := lost_generation(mixed.store)) is not None:  # the mixture would be one from before it
@@ -121,12 +123,6 @@ def export(
     return Exported(mixed, tuple(finished))
 
 
-def require_exports(recipe: BoundRecipe) -> tuple[BoundExport, ...]:
-    """The recipe's exports; raises an error if there are none."""
-    require_export_entries(recipe)
-    return recipe.exports
-
-
 def require_export_entries(recipe: BoundRecipe) -> None:
     """Raise an error if the recipe has no exports; binds none of them."""
     if not recipe.config.export:
@@ -145,8 +141,7 @@ def print_exports(finished: Sequence[Finished], console: Console) -> None:
             markup=False,
             soft_wrap=True,
         )
-        for line in left_out_lines(manifest.left_out):
-            console.print(f"note    {one.export.path}: {line}", markup=False, soft_wrap=True)
+        print_remarks(console, (f"{one.export.path}: {line}" for line in left_out_lines(manifest.left_out)))
 
 
 def left_out_lines(left_out: Sequence[LeftOut]) -> Iterator[str]:

@@ -11,11 +11,11 @@ from winnow.pipelines.export.places.existing import damages, first_few, foreign_
 from winnow.pipelines.export.places.manifest import Manifest
 from winnow.pipelines.export.places.opening import existing_manifest, is_being_written
 from winnow.pipelines.export.stage import bind_export
+from winnow.pipelines.mix.laws import read_laws
 from winnow.pipelines.mix.plans import drawn_plan
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
-from winnow.runners.stages.law.of_recipe import read_laws
 from winnow.runners.tables.quantities import byte_size
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import ExportError, WinnowError

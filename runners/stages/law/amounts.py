@@ -6,7 +6,8 @@ import math
 import re
 from typing import Final
 
-from winnow.runners.stages.law.files import display_name, read_text
+from winnow.pipelines.mix.laws import display_name
+from winnow.runners.stages.law.files import read_text
 from winnow.schemas.errors import SourceError, WinnowError
 from winnow.schemas.problems import shown
 from winnow.scoring.scaling_law.runs import raise_problems

@@ -9,8 +9,8 @@ from typing import Final
 
 from rich.console import Console
 
+from winnow.pipelines.mix.laws import read_law
 from winnow.runners.stages.law.amounts import read_amounts, size
-from winnow.runners.stages.law.files import read_law
 from winnow.runners.stages.law.ratios import given_weights
 from winnow.runners.stages.law.views import NUMBER4, SHARE4, print_warnings, require_numbers
 from winnow.runners.tables.quantities import grouped

@@ -2,51 +2,25 @@
 
 import importlib.util
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from winnow.pipelines.mix.laws import display_name, read_limited
 from winnow.schemas.errors import WinnowError
-from winnow.schemas.law import MAX_LAW_BYTES, ScalingLaw, law_from_json
 
-STDIN: Final = "-"
 MAX_CSV_BYTES: Final = 64 << 20
-
-
-def read_law(name: str) -> ScalingLaw:
-    """Read a law file."""
-    return law_from_json(_read(name, MAX_LAW_BYTES), name)
 
 
 def read_text(name: str) -> str:
     """Read the text of a CSV file."""
-    raw = _read(name, MAX_CSV_BYTES)
+    raw = read_limited(name, MAX_CSV_BYTES)
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise WinnowError(f"{display_name(name)}:{line}: not UTF-8 text; save the table as CSV in UTF-8") from None
-
-
-def display_name(name: str) -> str:
-    """The name of a file in messages."""
-    return "stdin" if name == STDIN else name
-
-
-def _read(name: str, most: int) -> bytes:
-    if name == STDIN:
-        raw = sys.stdin.buffer.read(most + 1)
-    else:
-        file = Path(name)
-        if file.exists() and not file.is_file():
-            raise WinnowError(f"{name}: is not a regular file; give a file name")
-        with open(file, "rb") as stream:
-            raw = stream.read(most + 1)
-    if len(raw) > most:
-        raise WinnowError(f"{display_name(name)}: more than {most >> 20} MiB; too large for a table or a law file")
-    return raw
 
 
 def output_path(option: str, name: str | None) -> Path | None:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
-from winnow.runners.stages.law.files import STDIN, output_path, plot_path, require_distinct, require_extra, write_files
+from winnow.pipelines.mix.laws import STDIN
+from winnow.runners.stages.law.files import output_path, plot_path, require_distinct, require_extra, write_files
 from winnow.runners.stages.law.run_tables import read_runs
 from winnow.runners.stages.law.views import (
     number4,

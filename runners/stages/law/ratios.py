@@ -13,8 +13,9 @@ from typing import Final
 import numpy as np
 from rich.console import Console
 
+from winnow.pipelines.mix.laws import read_law
 from winnow.runners.stages.law.amounts import read_amounts, size
-from winnow.runners.stages.law.files import output_path, plot_path, read_law, require_distinct, write_files
+from winnow.runners.stages.law.files import output_path, plot_path, require_distinct, write_files
 from winnow.runners.stages.law.views import (
     NUMBER4,
     SHARE4,

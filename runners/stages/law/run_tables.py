@@ -10,7 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.runners.stages.law.files import display_name, read_text
+from winnow.pipelines.mix.laws import display_name
+from winnow.runners.stages.law.files import read_text
 from winnow.schemas.errors import SourceError
 from winnow.schemas.law import Units
 from winnow.schemas.problems import shown

@@ -6,7 +6,7 @@ import sys
 
 from rich.console import Console
 
-from winnow.runners.stages.law.files import read_law
+from winnow.pipelines.mix.laws import read_law
 from winnow.runners.stages.law.views import parameters, print_units, print_warnings, quality, ranges, without_draws
 from winnow.runners.tables.quantities import grouped
 from winnow.runners.terminal.tables import print_line, print_tables

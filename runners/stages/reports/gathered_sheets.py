@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 from winnow.filters.image.decode.stills import require_decoders
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.forgetting.known_harm import require_compared
+from winnow.pipelines.forgetting.known_harm import ingested_tasks
 from winnow.pipelines.media.thumbnails import (
     NSFW_LAYER,
     NSFW_OF_VIDEOS,
@@ -23,7 +23,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.store_index import StoreIndex
 from winnow.pipelines.store.tables import read_rows
 from winnow.runners.facts.examples import ContactSheet, SheetPicture
-from winnow.schemas.errors import StoreError, WinnowError
+from winnow.schemas.errors import WinnowError
 from winnow.schemas.problems import nearest
 from winnow.schemas.records import Generation
 
@@ -87,8 +87,8 @@ def gather_sheets(
         )
     require_decoders()
     if recipe.config.known_harm:
-        _require_compared(recipe, store)
-    chosen = [(sheet, tuple(_groups(sheet, wanted.pictures, store, generation, recipe))) for sheet in wanted.sheets]
+        ingested_tasks(recipe, recipe.ingest(store), StoreIndex.of(store))
+    chosen = [(one, tuple(_groups(one, wanted.pictures, store, generation, recipe))) for one in wanted.sheets]
     places = [item.place for _, groups in chosen for _, items in groups for item in items]
     thumbnails = Thumbnails(store, generation, picture_source(recipe.config), unblurred=wanted.unblurred).of(places)
     rows = _rows(store, generation, places)
@@ -104,14 +104,6 @@ def gather_sheets(
         ContactSheet(one.title, tuple((name, tuple(map(shown, items))) for name, items in groups), notes)
         for one, groups in chosen
     )
-
-
-def _require_compared(recipe: BoundRecipe, store: Store) -> None:
-    held, context = StoreIndex.of(store), recipe.ingest(store)
-    every = [held.tasks(source.key(context.limits)) for source in context.sources.values()]
-    if not all(map(len, every)):
-        raise StoreError(f"{store.root}: was ingested with other settings; run: winnow ingest {recipe.file}")
-    require_compared(store, context.known_harm, (commit for tasks in every for commit in tasks))
 
 
 def _groups(

@@ -10,6 +10,8 @@ from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.export.places.opening import existing_manifest
+from winnow.pipelines.export.stage import bind_exports
+from winnow.pipelines.mix.laws import read_laws
 from winnow.pipelines.mix.plans import drawn_plan
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.rules.summary import RulesSummary
@@ -20,7 +22,6 @@ from winnow.runners.facts.figures import Remembered, figures_of, read_remembered
 from winnow.runners.facts.headline import unfinished as of_unfinished
 from winnow.runners.facts.page import SECTIONS, render_report
 from winnow.runners.stages.duplicates.clusters import duplicates_found
-from winnow.runners.stages.law.of_recipe import read_laws
 from winnow.runners.stages.reports.gathered_sheets import WantedSheets, gather_sheets
 from winnow.runners.stages.reports.score_overviews import overviews, scores_if_bound
 from winnow.runners.stages.reports.summarise import example_ranges, example_rows, summarise
@@ -142,7 +143,7 @@ def _exports(recipe: BoundRecipe | None) -> Iterator[ExportState]:
     if recipe is None or not recipe.config.export:
         return
     try:
-        bound = recipe.exports
+        bound = recipe.part(bind_exports)
     except WinnowError:  # an option is wrong, or a package is missing: winnow export says so
         return
     for entry, one in zip(recipe.config.export, bound, strict=True):

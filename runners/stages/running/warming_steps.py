@@ -386,12 +386,13 @@ def _runs(entry: str) -> bool:
 def _is_ready(recipe: str) -> bool:
     """Whether the operators of a recipe run with what is here."""
     from winnow.pipelines.binding.bound_recipe import bind
-    from winnow.pipelines.binding.operators import check_operators
+    from winnow.pipelines.preflight.check import AskedOperators, preflight
     from winnow.schemas.recipe import load_recipe
 
     Path("one.yaml").write_text(recipe)
     try:
-        check_operators(bind(load_recipe("one.yaml")).operators)
+        one = bind(load_recipe("one.yaml"))
+        preflight(AskedOperators(recipe=one, operators=(), untried=one.operators))
     except WinnowError:
         return False
     return True

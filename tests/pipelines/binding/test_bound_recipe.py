@@ -42,7 +42,7 @@ def test_a_faulty_part_raises_each_time_and_other_parts_can_be_bound() -> None:
     recipe = bound(RECIPE.replace("text.length.lines <", "text.length.lnies <"))
     for _ in range(2):
         with pytest.raises(RecipeError, match="did you mean"):
-            recipe.require_rules()
+            _ = recipe.rules
     assert [one.layer for one in recipe.operators] == ["text.length", "text.secrets", "text.digest", "text.minhash"]
 
 

@@ -20,9 +20,10 @@ from rich.console import Console
 
 from winnow.pipelines.binding import scores as binding
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.binding.scores import BoundScore, Condition, check_scores
+from winnow.pipelines.binding.scores import BoundScore, Condition
 from winnow.pipelines.media.score_inputs import DECODED, ROWS, Inputs
 from winnow.pipelines.media.thumbnails import picture_source
+from winnow.pipelines.preflight.check import AskedScores, preflight
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.ledger.worker_deaths import STRIKES, Mark, Position, record_deaths
 from winnow.pipelines.running.row_layers import RowLayerTask
@@ -338,10 +339,12 @@ def test_a_task_is_tried_once_in_a_process(folder: Path, monkeypatch: pytest.Mon
     kind = replace(NUMBERED, name="numbered_that_is_tried", load=counted)
     monkeypatch.setattr(binding, "find_task", lambda _name: kind)
     recipe, _, _, _ = parts_of(folder)
+    bound = bind(recipe)
     for _ in range(3):
-        check_scores(bind(recipe).scores)
+        preflight(AskedScores(recipe=bound, scores=bound.scores))
     assert len(loaded) == 1
     text = (folder / "recipe.yaml").read_text()
     (folder / "recipe.yaml").write_text(text.replace("seed: 7", "seed: 8"))
-    check_scores(bind(load_recipe(folder / "recipe.yaml")).scores)
+    bound = bind(load_recipe(folder / "recipe.yaml"))
+    preflight(AskedScores(recipe=bound, scores=bound.scores))
     assert len(loaded) == 2

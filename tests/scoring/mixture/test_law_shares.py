@@ -29,7 +29,7 @@ def inventory(units: dict[str, int], budget: int, max_epochs: float) -> Inventor
     return Inventory({name: float(count) for name, count in units.items()}, float(budget), max_epochs)
 
 
-def in_order(found: Mixture, units: dict[str, int]) -> list[float]:
+def map_in_order(found: Mixture, units: dict[str, int]) -> list[float]:
     return [found.tokens[found.families.index(name)] for name in units]
 
 
@@ -53,7 +53,7 @@ def test_it_is_the_laws_mixture(
     config = lawful(f", unfitted: {fallback}, repeats: {str(repeats).lower()}")
     found = allocate(families(units), config, budget, max_epochs, LAW, "tokens")
     wanted = by_law(inventory(units, budget, max_epochs), LAW, repeats=repeats, unfitted=fallback)  # type: ignore[arg-type]
-    assert found.target == pytest.approx(in_order(wanted, units), rel=1e-6, abs=2)
+    assert found.target == pytest.approx(map_in_order(wanted, units), rel=1e-6, abs=2)
     assert sum(found.target) == sum(found.asked) == budget
 
 
@@ -61,7 +61,7 @@ def test_of_losses_that_weigh_alike_the_size_of_the_model_and_the_whole_budget_s
     config = lawful(", objective: uniform, n: 5e8")
     found = allocate(families(KNOWN), config, 2_000_000, 4.0, LAW, "tokens")
     wanted = by_law(inventory(KNOWN, 2_000_000, 4.0), LAW, "uniform", 5e8)
-    assert found.target == pytest.approx(in_order(wanted, KNOWN), rel=1e-7, abs=1)
+    assert found.target == pytest.approx(map_in_order(wanted, KNOWN), rel=1e-7, abs=1)
     # The law's D is what is trained on in all, so a source of half of it shares as the whole does.
     cells = [*families(KNOWN), *(cell(f"/books/{name}/{name}", count) for name, count in KNOWN.items())]
     halves = allocate(cells, config, 2_000_000, 4.0, LAW, "tokens").target
@@ -73,7 +73,7 @@ def test_within_caps_the_rest_goes_where_the_law_wants_it() -> None:
     units = {"germanic": 6_000_000, "indic": 10_000, "slavic": 3_000_000}
     found = allocate(families(units), lawful(), 3_000_000, 4.0, LAW, "tokens")
     assert found.target[1] == 40_000
-    assert found.target == pytest.approx(in_order(by_law(inventory(units, 3_000_000, 4.0), LAW), units), abs=2)
+    assert found.target == pytest.approx(map_in_order(by_law(inventory(units, 3_000_000, 4.0), LAW), units), abs=2)
     assert found.asked[1] > 1_000_000
 
 
@@ -84,7 +84,7 @@ def test_what_earlier_stages_gave_bounds_the_law() -> None:
     assert found.target[1] == 0
     two = {name: count for name, count in KNOWN.items() if name != "indic"}
     assert [found.target[0], found.target[2]] == pytest.approx(
-        in_order(by_law(inventory(two, 5_000_000, 4.0), LAW), two), abs=2
+        map_in_order(by_law(inventory(two, 5_000_000, 4.0), LAW), two), abs=2
     )
 
 

@@ -21,7 +21,7 @@ def cut(store: Store, draw: Draw, cap: int) -> OutputSize:
     return cut_outputs(store.objects, draw, [Way(cap)])[Way(cap)].outputs[0]
 
 
-def in_order(store: Store, draw: Draw) -> tuple[list[int], list[int]]:
+def map_in_order(store: Store, draw: Draw) -> tuple[list[int], list[int]]:
     """Places in the order, and bytes, of every copy that the first output gives."""
     found: list[tuple[int, int]] = []
     for shard in draw.shards:
@@ -48,7 +48,7 @@ def brute_force(held: list[int], cap: int) -> list[int]:
 def test_the_fewest_files_are_cut_of_which_none_is_above_the_cap(cap: int) -> None:
     store, draw = make_draw(MemoryStore(f"cut-{cap}"), {"a": every(words(40)), "b": every(words(33, 40))})
     size = cut(store, draw, cap)
-    places, held = in_order(store, draw)
+    places, held = map_in_order(store, draw)
     assert list(size.counts) == brute_force(held, cap)
     assert max(size.counts) - min(size.counts) <= 1
     begins = np.cumsum([0, *size.counts])[1:-1]
@@ -61,7 +61,7 @@ def test_each_copy_of_a_sample_has_a_place_of_its_own() -> None:
     rows = Rows(words(3), [Given(0, copies=5, first=2), Given(2, copies=300)])
     store, draw = make_draw(MemoryStore("copies"), {"a": rows})
     size = cut(store, draw, 16_384)
-    places, _ = in_order(store, draw)
+    places, _ = map_in_order(store, draw)
     assert size.samples == 305 == len(set(places))
 
 

@@ -14,8 +14,8 @@ from rich.console import Console
 
 from tests.pipelines.ingest.made_archives import Capture, pieces
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.ingest.planning.shapes import MOST_REASONS, Shape, _quarantined
 from winnow.pipelines.ingest.tables.columns import Columns
+from winnow.pipelines.preflight.checks.columns import MOST_REASONS, Shape, _quarantined
 from winnow.runners.commands.main import main
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.slices import Slice, ingest_slice

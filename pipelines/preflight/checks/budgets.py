@@ -12,14 +12,13 @@ from typing import Final
 from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.archives.inflate import codec_of
 from winnow.pipelines.ingest.formats import format_of
-from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
+from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.sampling import sample_densities
-from winnow.pipelines.ingest.planning.stage import SourcePlan
-from winnow.pipelines.rules.summary import RulesSummary
+from winnow.pipelines.preflight.check import Check, DecidedRules, Finding, NewInput
 from winnow.pipelines.store.facade import ObjectInfo
-from winnow.runners.tables.quantities import byte_size
-from winnow.schemas.problems import Place, Problem, recipe_error
-from winnow.schemas.recipe import MixConfig, Recipe
+from winnow.schemas.counts import byte_size
+from winnow.schemas.problems import Place, Problem
+from winnow.schemas.recipe import MixConfig
 from winnow.schemas.recipe.mix import MAX_EPOCHS, StageConfig
 
 UNITS_PER_BYTE: Final = 16  # of text that is not compressed: character sets, entities, replacements, ends of samples
@@ -30,81 +29,68 @@ RATIOS: Final = {"gz": 1032, "zst": 1 << 15, None: 1}
 OPENED_FILES: Final = 64  # of a source; of more files it is not looked up whether they are compressed
 
 
-def refuse_impossible_budgets(recipe: Recipe, context: IngestContext, plans: Sequence[SourcePlan]) -> None:
-    """Raise RecipeError for a budget of a strict mixture that the files cannot hold, whatever is in them."""
-    mix = recipe.mix
-    if mix is None or not mix.strict or not _counts_text(mix) or not any(_budgets(mix)):
+def _impossible(about: NewInput) -> Iterator[Problem]:
+    """Refuses a budget of a strict mixture that the files cannot hold, whatever is in them."""
+    mix = about.recipe.config.mix
+    if mix is None or not about.is_first or not mix.strict or not any(_budgets(mix)):
         return
-    most = _most(context, plans)
+    most = _most(about)
     if most is None:
         return
-    size = byte_size(sum(plan.listing.bytes for plan in plans))
-    problems = [
-        Problem(
-            place,
-            where,
-            f"{budget:,} {mix.unit} are more than the sources can hold: {size} of files are {most:,} {mix.unit} at "
-            f"most, each {epochs:g} times; lower the budget, or leave out 'strict'",
-        )
-        for place, where, budget, epochs in _budgets(mix)
-        if budget > most * epochs
-    ]
-    if problems:
-        raise recipe_error(problems)
+    size = byte_size(sum(plan.listing.bytes for plan in about.plans))
+    for place, where, budget, epochs in _budgets(mix):
+        if budget > most * epochs:
+            said = (
+                f"{budget:,} {mix.unit} are more than the sources can hold: {size} of files are {most:,} {mix.unit} at "
+                f"most, each {epochs:g} times; lower the budget, or leave out 'strict'"
+            )
+            yield Problem(place, where, said)
 
 
-def budget_notes(recipe: Recipe, context: IngestContext, plans: Sequence[SourcePlan]) -> list[str]:
+def _doubtful(about: NewInput) -> Iterator[str]:
     """A note for each budget that is more than the sources hold by a sample of their files."""
-    mix = recipe.mix
-    if mix is None or not _counts_text(mix) or not any(_budgets(mix)):
-        return []
-    about = sum(_about(context.sources[plan.name], plan.listing.files, mix) for plan in plans)
+    mix = about.recipe.config.mix
+    if mix is None or not about.is_first or not any(_budgets(mix)):
+        return
+    held = sum(_about(about.context.sources[plan.name], plan.listing.files, mix) for plan in about.plans)
     then = "strict makes that an error, after everything is measured" if mix.strict else "what there is will be given"
     of = "samples" if mix.unit == "samples" else "bytes of text"
-    return [
-        f"{where}: {budget:,} {mix.unit} are more than the sources seem to hold: about {_rounded(about)} {of} before "
-        f"any rule, each at most {epochs:g} times; {then}"
-        for _, where, budget, epochs in _budgets(mix)
-        if budget > about * epochs
-    ]
+    for _, where, budget, epochs in _budgets(mix):
+        if budget > held * epochs:
+            yield (
+                f"{where}: {budget:,} {mix.unit} are more than the sources seem to hold: about {_rounded(held)} {of} "
+                f"before any rule, each at most {epochs:g} times; {then}"
+            )
 
 
-def refuse_unkept_budgets(recipe: Recipe, rules: RulesSummary) -> list[str]:
-    """Compare budgets with what the rules keep, once that is known; returns a note for each that is above it.
+def _unkept(about: DecidedRules) -> Iterator[Finding]:
+    """Compares budgets with what the rules keep: a note for each that is above it.
 
-    Raises:
-        RecipeError: A budget of a strict mixture is above that by more than edits and ends of samples can add.
+    A budget of a strict mixture is refused if it is above that by more than edits and ends of samples can add.
     """
-    mix = recipe.mix
-    if mix is None or not _counts_text(mix) or (mix.unit != "samples" and rules.bytes_of != "text"):
-        return []
+    mix, rules = about.recipe.config.mix, about.rules
+    if mix is None or (mix.unit != "samples" and rules.bytes_of != "text"):
+        return
     kept, of = rules.kept.rows, "samples"
     most = kept
     if mix.unit != "samples":
         kept, of = rules.kept.bytes, "bytes of text"
         most = kept * EDITED + UNITS_PER_BYTE * rules.kept.rows
-    notes, problems = [], []
     for place, where, budget, epochs in _budgets(mix):
         line = f"{budget:,} {mix.unit} are more than the rules keep: {kept:,} {of}, each at most {epochs:g} times"
         if mix.strict and budget > most * epochs:
-            problems.append(Problem(place, where, f"{line}; lower the budget, or leave out 'strict'"))
+            yield Problem(place, where, f"{line}; lower the budget, or leave out 'strict'")
         elif budget > kept * epochs:
             then = (
                 "strict makes that an error, once tokens are counted" if mix.strict else "what there is will be given"
             )
-            notes.append(f"{where}: {line}; {then}")
-    if problems:
-        raise recipe_error(problems)
-    return notes
-
-
-def _counts_text(mix: MixConfig) -> bool:
-    """Whether the unit is one that grows with the text; no tokenizer makes more tokens than there are bytes."""
-    return mix.unit in ("tokens", "bytes", "samples")
+            yield f"{where}: {line}; {then}"
 
 
 def _budgets(mix: MixConfig) -> Iterator[tuple[Place, str, int, float]]:
-    """Each budget: its place, its path, its size, and how often a sample may be given for it."""
+    """Each budget of a unit that grows with the text: its place, its path, its size, and how often a sample counts."""
+    if mix.unit not in ("tokens", "bytes", "samples"):  # no tokenizer makes more tokens than there are bytes
+        return
     if mix.budget is not None:
         yield mix.place, "mix.budget", mix.budget, _epochs(mix, mix)
     for stage in mix.stages:
@@ -125,11 +111,11 @@ def _epochs(mix: MixConfig, of: MixConfig | StageConfig) -> float:
     return max(found)
 
 
-def _most(context: IngestContext, plans: Sequence[SourcePlan]) -> int | None:
+def _most(about: NewInput) -> int | None:
     """The most units of all files; None if their sizes do not bound them."""
     most = 0
-    for plan in plans:
-        source, files = context.sources[plan.name], plan.listing.files
+    for plan in about.plans:
+        source, files = about.context.sources[plan.name], plan.listing.files
         if source.clips is not None or not all(format_of(source.format, info.path).is_text for info in files):
             return None
         if len(files) > OPENED_FILES:
@@ -157,3 +143,10 @@ def _about(source: IngestSource, files: Sequence[ObjectInfo], mix: MixConfig) ->
 def _rounded(amount: float) -> str:
     """Two digits, as more would pretend to know."""
     return f"{int(float(f'{amount:.2g}')):,}"
+
+
+CHECKS = (
+    Check("impossible-budgets", NewInput, _impossible, order=1),
+    Check("doubtful-budgets", NewInput, _doubtful, order=7, of_plan=True),
+    Check("unkept-budgets", DecidedRules, _unkept, "mix"),
+)

@@ -1,17 +1,20 @@
 """The scaling laws that a recipe's mixture names, read and compared with its families. Imports no Beam."""
 
-from typing import get_args
+import sys
+from pathlib import Path
+from typing import Final, get_args
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.mixture import UNCLASSIFIED, BoundStage
 from winnow.pipelines.mix.plans import Laws
-from winnow.runners.stages.law.files import read_law
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import content_name
 from winnow.schemas.languages import grouping
-from winnow.schemas.law import ScalingLaw, law_to_json
+from winnow.schemas.law import MAX_LAW_BYTES, ScalingLaw, law_from_json, law_to_json
 from winnow.schemas.problems import Problem, listed, recipe_error, shown
 from winnow.schemas.recipe.mix import FamiliesBy
+
+STDIN: Final = "-"
 
 
 def read_laws(recipe: BoundRecipe) -> Laws:
@@ -67,3 +70,28 @@ def _foreign_families(stage: BoundStage, law: ScalingLaw) -> list[Problem]:
     law_name = shown(families.law or "", 200)
     message = f"{law_name} covers {listed(law.names)}, none of which is a family with by: {families.by}; {right}"
     return [Problem(stage.config.place, f"{stage.path}.families.law", message)]
+
+
+def read_law(name: str) -> ScalingLaw:
+    """Read a law file."""
+    return law_from_json(read_limited(name, MAX_LAW_BYTES), name)
+
+
+def display_name(name: str) -> str:
+    """The name of a file in messages."""
+    return "stdin" if name == STDIN else name
+
+
+def read_limited(name: str, most: int) -> bytes:
+    """The content of a file, or of the standard input, of at most so many bytes."""
+    if name == STDIN:
+        raw = sys.stdin.buffer.read(most + 1)
+    else:
+        file = Path(name)
+        if file.exists() and not file.is_file():
+            raise WinnowError(f"{name}: is not a regular file; give a file name")
+        with open(file, "rb") as stream:
+            raw = stream.read(most + 1)
+    if len(raw) > most:
+        raise WinnowError(f"{display_name(name)}: more than {most >> 20} MiB; too large for a table or a law file")
+    return raw

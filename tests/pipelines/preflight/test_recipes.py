@@ -8,7 +8,7 @@ import pytest
 
 from winnow.pipelines.assets import AssetError, lookup
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.binding.readiness import Stage, require_ready
+from winnow.pipelines.preflight.check import Stage, WholeRecipe, preflight
 from winnow.runners.commands.main import main
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe import load_recipe
@@ -45,7 +45,7 @@ def check_before(folder: Path, stage: Stage, changes: Mapping[str, str]) -> str:
         text = text.replace(name, value)
     (folder / "recipe.yaml").write_text(text)
     try:
-        require_ready(bind(load_recipe(folder / "recipe.yaml")), stage)
+        preflight(WholeRecipe(recipe=bind(load_recipe(folder / "recipe.yaml")), last=stage))
     except RecipeError as error:
         return str(error).replace(f"{folder}/", "")
     return ""
@@ -143,10 +143,10 @@ def test_media_of_tables_without_a_column_of_media(
         bound = bind(load_recipe(tmp_path / "recipe.yaml"))
         if named:
             with pytest.raises(RecipeError) as caught:
-                require_ready(bound)
+                preflight(WholeRecipe(recipe=bound))
             assert line in str(caught.value)
         else:
-            require_ready(bound)
+            preflight(WholeRecipe(recipe=bound))
 
 
 def test_a_stage_asks_for_what_it_and_those_before_it_need(lid_model: None, tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_conditions_on_single_pictures_are_checked_too(tmp_path: Path) -> None:
         "items: [{drop: \"samples.source.name = 'albums' AND image.geometry.width < 64\", reason: small}]\n"
     )
     with pytest.raises(RecipeError, match=r"items\[0\]: there is no source 'albums' \(did you mean 'album'\?\)"):
-        require_ready(bind(load_recipe(tmp_path / "recipe.yaml")))
+        preflight(WholeRecipe(recipe=bind(load_recipe(tmp_path / "recipe.yaml"))))
 
 
 MEDIA = (
@@ -247,7 +247,7 @@ def test_statuses_of_media_duplicates_and_scores_are_known(tmp_path: Path, condi
             pytest.skip(str(error))
     (tmp_path / "recipe.yaml").write_text(MEDIA + scores + rule)
     try:
-        require_ready(bind(load_recipe(tmp_path / "recipe.yaml")))
+        preflight(WholeRecipe(recipe=bind(load_recipe(tmp_path / "recipe.yaml"))))
         complaint = ""
     except RecipeError as error:
         complaint = str(error)
@@ -264,7 +264,7 @@ def test_what_a_killed_command_left_before_there_was_a_store_is_no_obstacle(lid_
 def test_seconds_of_pictures_are_refused(tmp_path: Path) -> None:
     (tmp_path / "recipe.yaml").write_text(ALBUM + "mix: {unit: seconds}\n")
     with pytest.raises(RecipeError, match=r"recipe.yaml:4: mix.unit: seconds are of videos, but every source is of"):
-        require_ready(bind(load_recipe(tmp_path / "recipe.yaml")))
+        preflight(WholeRecipe(recipe=bind(load_recipe(tmp_path / "recipe.yaml"))))
 
 
 def test_a_list_compared_with_a_number_says_which_functions_give_one_value(tmp_path: Path) -> None:
@@ -272,4 +272,4 @@ def test_a_list_compared_with_a_number_says_which_functions_give_one_value(tmp_p
         MEDIA + "keep: [{drop: image.geometry.width < 9, reason: r, when_null: keep}]\n"
     )
     with pytest.raises(RecipeError, match=r"a list has a value for each medium: compare list_min\(…\) or list_max"):
-        bind(load_recipe(tmp_path / "recipe.yaml")).require_rules()
+        _ = bind(load_recipe(tmp_path / "recipe.yaml")).rules
