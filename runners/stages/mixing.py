@@ -169,7 +169,7 @@ def measure_tokens(recipe: BoundRecipe, engine: Engine, console: Console) -> Out
     check_tokenizer(recipe.config, layer)
     store = open_store(open_location(recipe.store_address))
     run = StageRun(console, engine, store)
-    run.warm()
+    run.warm(recipe.config)
     with writing(store.objects):
         finish_purge(store)
         state = current_state(recipe, store)

@@ -114,7 +114,7 @@ def show_plan(
     operators = recipe.operators
     untried = [bound for bound in operators if bound.layer not in layers]
     if untried:
-        warm_kernels()
+        warm_kernels(recipe.config)
     check_operators(untried)
     scores = planned_scores(recipe, plan.store, plan.generation, plan.context, operators)
     check_scores(tuple(one.bound for one in scores if not one.is_current))

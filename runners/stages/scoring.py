@@ -85,7 +85,7 @@ def score(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     """
     prepared = prepare(recipe)
     run = StageRun(console, engine, prepared.store)
-    run.warm()
+    run.warm(recipe.config)
     with writing(prepared.store.objects):
         state = _ready_state(prepared)
         for bound in prepared.scores:
@@ -106,7 +106,7 @@ def score_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Conso
         state = _existing_state(prepared)
         mine = sliced(state, part)
         run = StageRun(console, engine, prepared.store, part.name)
-        run.warm()
+        run.warm(recipe.config)
         for bound in prepared.scores:
             _trace(run, recipe, state, bound, mine)
     return SliceDone("score", part, len(mine.shards), len(state.shards), "shards")
