@@ -70,9 +70,9 @@ class StageRun:
     def __post_init__(self) -> None:
         self.engine.require_reachable(self.store.root)
 
-    def warm(self, recipe: Recipe) -> None:
-        """Compile the kernels that the stage's tasks call, unless they are compiled."""
-        warm_kernels(recipe, quiet=self.console.quiet)
+    def warm(self, *recipes: Recipe) -> None:
+        """Compile the kernels that recipes call, or all of them, unless they are compiled."""
+        warm_kernels(*recipes, quiet=self.console.quiet)
 
     def tasks(
         self,
