@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from winnow.schemas.kernels import inlined, kernel
+from winnow.schemas.kernels import kernel
 
 __all__ = ["band_keys"]
 
@@ -42,20 +42,10 @@ def _keys(signatures, bands, rows):  # type: ignore[no-untyped-def]
         for band in range(bands):
             state = np.uint64(band + 1) * _BAND
             for at in range(band * rows, (band + 1) * rows):
-                state = _absorbed(state, np.uint64(signatures[row, at]))
-            keys[row, band] = _mixed(state)
+                # For a fixed state this is one-to-one in the value: bands that differ in one minimum never share a key.
+                state = (state ^ np.uint64(signatures[row, at])) * _WORD
+                state ^= state >> np.uint64(32)
+            state = (state ^ (state >> np.uint64(30))) * _FIRST
+            state = (state ^ (state >> np.uint64(27))) * _SECOND
+            keys[row, band] = state ^ (state >> np.uint64(31))
     return keys
-
-
-@inlined
-def _absorbed(state, value):  # type: ignore[no-untyped-def]
-    # For a fixed state this is one-to-one in the value: bands that differ in one minimum never share a key.
-    state = (state ^ value) * _WORD
-    return state ^ (state >> np.uint64(32))
-
-
-@inlined
-def _mixed(state):  # type: ignore[no-untyped-def]
-    state = (state ^ (state >> np.uint64(30))) * _FIRST
-    state = (state ^ (state >> np.uint64(27))) * _SECOND
-    return state ^ (state >> np.uint64(31))
