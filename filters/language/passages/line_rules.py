@@ -3,7 +3,16 @@
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.language.kernels.classes import BREAK, DECIMAL, SPACE, Table, decode, flags_of, width
+from winnow.filters.language.kernels.classes import (
+    BREAK,
+    DECIMAL,
+    SPACE,
+    Table,
+    character_before,
+    decode,
+    flags_of,
+    width,
+)
 from winnow.schemas.kernels import leaf
 
 __all__ = [
@@ -13,10 +22,8 @@ __all__ = [
     "POLICY",
     "counted_words",
     "found_phrases",
-    "left",
     "line_at",
     "next_citation",
-    "right",
     "terminated",
 ]
 
@@ -115,18 +122,6 @@ def _starts_with(text: Bytes, at: int, end: int, first: int, last: int) -> bool:
 
 
 @leaf  # type: ignore[untyped-decorator]
-def _hinted(text: Bytes, at: int, end: int) -> bool:
-    """Whether one of the hint pairs begins here."""
-    if at + 1 == end:
-        return False
-    one, two = text[at] | np.uint8(32), text[at + 1] | np.uint8(32)
-    for hint in _HINTS:  # noqa: SIM110  (numba compiles no generators)
-        if one == hint[0] and two == hint[1]:
-            return True
-    return False
-
-
-@leaf  # type: ignore[untyped-decorator]
 def _may_hold(line: Bytes) -> bool:
     """Whether a line has any of the hint pairs or a curly bracket; compiles to vectors."""
     hinted = np.uint8(0)
@@ -151,7 +146,12 @@ def found_phrases(text: Bytes, start: int, end: int) -> int:
         for at in range(low, high):
             if text[at] == _CURLY_BYTE:
                 found |= CURLY
-            if _hinted(text, at, end):
+            hinted = False
+            if at + 1 < end:
+                one, two = text[at] | np.uint8(32), text[at + 1] | np.uint8(32)
+                for hint in _HINTS:
+                    hinted |= one == hint[0] and two == hint[1]
+            if hinted:
                 first = 0
                 for number in range(len(_PHRASE_ENDS)):
                     begun = at - _HINT_AT[number]
@@ -210,41 +210,13 @@ def counted_words(text: Bytes, start: int, end: int, classes: Table) -> tuple[in
 
 
 @leaf  # type: ignore[untyped-decorator]
-def _last(text: Bytes, start: int, end: int) -> int:
-    """The start of the last code point of this range."""
-    at = end - 1
-    while at > start and text[at] & 0xC0 == 0x80:
-        at -= 1
-    return at
-
-
-@leaf  # type: ignore[untyped-decorator]
-def left(text: Bytes, start: int, end: int, classes: Table) -> int:
-    """The end of the leading white space of this range."""
-    while start < end and _space(text, start, classes):
-        start += width(text[start])
-    return start
-
-
-@leaf  # type: ignore[untyped-decorator]
-def right(text: Bytes, start: int, end: int, classes: Table) -> int:
-    """The start of the trailing white space of this range."""
-    while end > start:
-        at = _last(text, start, end)
-        if not _space(text, at, classes):
-            break
-        end = at
-    return end
-
-
-@leaf  # type: ignore[untyped-decorator]
 def terminated(text: Bytes, start: int, end: int, marks: Ints) -> bool:
     """Whether a line ends with an end mark other than three dots."""
     if end == start:
         return False
     if end - start >= 3 and text[end - 1] == 46 and text[end - 2] == 46 and text[end - 3] == 46:
         return False
-    last = decode(text, _last(text, start, end))
+    last = decode(text, character_before(text, start, end))
     for mark in marks:  # noqa: SIM110  (numba compiles no generators)
         if last == mark:
             return True
