@@ -167,23 +167,13 @@ def _flags(
     return broken
 
 
-@kernel  # type: ignore[untyped-decorator]
-def _copied(text: Bytes, starts: Ints, ends: Ints) -> tuple[Bytes, Ints]:
-    """The ranges, concatenated."""
-    offsets = np.zeros(len(starts) + 1, np.int64)
-    for number in range(len(starts)):
-        offsets[number + 1] = offsets[number] + ends[number] - starts[number]
-    copy = np.empty(offsets[-1], np.uint8)
-    for number in range(len(starts)):
-        copy[offsets[number] : offsets[number + 1]] = text[starts[number] : ends[number]]
-    return copy, offsets
-
-
 def _cursed(text: Bytes, starts: Ints, ends: Ints, pattern: str) -> npt.NDArray[np.bool_]:
-    copy, offsets = _copied(text, starts, ends)
-    sentences = pa.LargeStringArray.from_buffers(len(starts), pa.py_buffer(offsets), pa.py_buffer(copy))
-    found: npt.NDArray[np.bool_] = pc.match_substring_regex(sentences, pattern).to_numpy(zero_copy_only=False)
-    return found.astype(bool)
+    if not len(starts):
+        return np.zeros(0, np.bool_)
+    edges = np.column_stack([starts, ends]).ravel()  # of sentences and of what is between them
+    pieces = pa.LargeStringArray.from_buffers(len(edges) - 1, pa.py_buffer(edges), pa.py_buffer(text))
+    found: npt.NDArray[np.bool_] = pc.match_substring_regex(pieces, pattern).to_numpy(zero_copy_only=False)
+    return found[::2].astype(bool)
 
 
 def _pattern(path: str, expressions: int) -> str:

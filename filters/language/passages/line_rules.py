@@ -162,34 +162,25 @@ def found_phrases(text: Bytes, start: int, end: int) -> int:
 
 
 @leaf  # type: ignore[untyped-decorator]
-def _citation(text: Bytes, at: int, end: int, classes: Table, marks: Bytes, mark_ends: Ints) -> int:
-    """The length in bytes of the citation at this bracket; 0 if there is none."""
-    first = 0
-    for last in mark_ends:
-        here, number = at, first
-        while number < last and here < end and text[here] == marks[number]:
-            here += 1
-            number += 1
-        if number == last:
-            return here - at
-        first = last
-    here = at + 1
-    while here < end and text[here] != 93:
-        if not flags_of(classes, decode(text, here)) & DECIMAL:
-            return 0
-        here += width(text[here])
-    return here + 1 - at if here < end else 0
-
-
-@leaf  # type: ignore[untyped-decorator]
 def next_citation(text: Bytes, at: int, end: int, classes: Table, marks: Bytes, mark_ends: Ints) -> tuple[int, int]:
     """The start of the next citation and its length in bytes; the end and 0 if there is none."""
-    while at < end:
-        if text[at] == 91:
-            size = _citation(text, at, end, classes, marks, mark_ends)
-            if size:
-                return at, size
-        at += 1
+    for bracket in range(at, end):
+        if text[bracket] != 91:
+            continue
+        first = 0
+        for last in mark_ends:
+            here, number = bracket, first
+            while number < last and here < end and text[here] == marks[number]:
+                here += 1
+                number += 1
+            if number == last:
+                return bracket, here - bracket
+            first = last
+        here = bracket + 1
+        while here < end and text[here] != 93 and flags_of(classes, decode(text, here)) & DECIMAL:
+            here += width(text[here])
+        if here < end and text[here] == 93:
+            return bracket, here + 1 - bracket
     return end, 0
 
 
