@@ -25,7 +25,8 @@ setup: .venv/ready  ## make .venv with winnow (editable), its tools and its mode
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
 	PYTHONWARNINGS="ignore:Compat editable installs" $(BIN)/python -m pip install --quiet --constraint constraints.txt $(EDITABLE) ".[dev]"
 	WINNOW_WARMING=1 $(BIN)/winnow assets fetch centerface efficientnet-lite0.features nsfwjs.inception-v3 pp-ocrv6-det transnet-v2  # of operators that look at pictures and videos
-	$(BIN)/winnow assets fetch  # and compile kernels, also those of the operators above
+	WINNOW_WARMING=1 $(BIN)/winnow assets fetch
+	$(BIN)/python -m winnow.runners.stages.running.warming recipes/demo*.yaml  # compile what the demo calls
 	touch $@
 
 demo: setup  ## take the bundled crawl through every stage, ending in a mixture and a report
@@ -93,7 +94,7 @@ test-assets: setup  ## make every model and list anew that is made here, and com
 	.cache/trainers/bin/python -m benchmarks.inputs.stamps || echo "no stamps: tests of scores on them are skipped"
 
 # Compiled once, before test workers start that would each compile them.
-kernels: setup  ## compile the kernels ahead
+kernels: setup  ## compile all kernels ahead
 	@$(BIN)/python -m winnow.runners.stages.running.warming
 
 test: setup kernels  ## run the tests that protect a change

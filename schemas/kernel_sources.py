@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numba
 
-__all__ = ["DECORATORS", "all_kernels_key", "file_digest", "source_key", "sources_of"]
+__all__ = ["DECORATORS", "all_kernels_key", "imports_digest", "source_key", "sources_of"]
 
 DECORATORS = frozenset({"kernel", "arithmetic", "inlined", "leaf"})
 
@@ -76,6 +76,11 @@ def file_digest(path: Path) -> bytes:
     return hashlib.blake2b(path.read_bytes(), digest_size=16).digest()
 
 
+def imports_digest(path: Path) -> bytes:
+    """A hash of what a file imports from winnow."""
+    return hashlib.blake2b(repr(sorted(_IMPORTED.findall(path.read_bytes()))).encode(), digest_size=16).digest()
+
+
 @cache
 def _imported(path: Path) -> frozenset[Path]:
     """The files of winnow that a file names in its imports."""
@@ -108,8 +113,13 @@ def _key_of_files(sources: frozenset[Path]) -> str:
 
 
 def _key_of_statements(path: Path) -> str:
-    statements = [(one, number) for one, numbers in _compiled_in(path).items() for number in numbers]
-    return _key({(one, ast.dump(_module(one).body[number]).encode()) for one, number in statements})
+    return _key({(one, _dumped(one, number)) for one, numbers in _compiled_in(path).items() for number in numbers})
+
+
+@cache
+def _dumped(path: Path, number: int) -> bytes:
+    """What a statement of a file says, without comments and places."""
+    return ast.dump(_module(path).body[number]).encode()
 
 
 def _key(parts: set[tuple[Path, bytes]]) -> str:
@@ -126,6 +136,7 @@ class _Module:
     """A file's statements, and where the names in them come from."""
 
     body: list[ast.stmt]
+    names: list[set[str]]  # in each statement
     bound: dict[str, list[int]]  # statements that bind a name, or change what it stands for
     imported: dict[str, list[tuple[Path, str]]]  # the file and the name there; no name where it is the file itself
     kernels: list[int]
@@ -134,15 +145,21 @@ class _Module:
 @cache
 def _module(path: Path) -> _Module:
     body = ast.parse(path.read_bytes()).body
-    module = _Module(body, {}, {}, [])
-    for node in (one for statement in body for one in ast.walk(statement)):
-        for name, places in _imports(node):
-            module.imported.setdefault(name, []).extend(places)
+    module = _Module(body, [], {}, {}, [])
+    for statement in body:
+        names = set()
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name):
+                names.add(node.id)
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                for name, places in _imports(node):
+                    module.imported.setdefault(name, []).extend(places)
+        module.names.append(names)
     decorators = {name for name in DECORATORS if (_HOUSE / _DECORATORS_FILE, name) in module.imported.get(name, ())}
-    for number, statement in enumerate(body):
-        if not decorators.isdisjoint(_names(statement)):
+    for number, (statement, names) in enumerate(zip(body, module.names, strict=True)):
+        if not decorators.isdisjoint(names):
             module.kernels.append(number)
-        for name in _changed(statement):
+        for name in _changed(statement, names):
             module.bound.setdefault(name, []).append(number)
     return module
 
@@ -161,11 +178,7 @@ def _imports(node: ast.AST) -> Iterator[tuple[str, list[tuple[Path, str]]]]:
                 yield (one.asname or "winnow"), [(file, "")]
 
 
-def _names(statement: ast.stmt) -> set[str]:
-    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-
-
-def _changed(statement: ast.stmt) -> set[str]:
+def _changed(statement: ast.stmt, names: set[str]) -> set[str]:
     """The names that a statement binds; of one that may also change what names stand for, all names in it."""
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return set()
@@ -175,7 +188,7 @@ def _changed(statement: ast.stmt) -> set[str]:
     if isinstance(statement, ast.Assign | ast.AnnAssign) and all(isinstance(one, ast.Name) for one in targets):
         return {one.id for one in targets if isinstance(one, ast.Name)}
     defined = {one.name for one in ast.walk(statement) if isinstance(one, ast.FunctionDef | ast.ClassDef)}
-    return _names(statement) | defined
+    return names | defined
 
 
 def _compiled_in(path: Path) -> dict[Path, set[int]]:
@@ -189,7 +202,7 @@ def _compiled_in(path: Path) -> dict[Path, set[int]]:
         found[file].add(number)
         if file == _HOUSE / _DECORATORS_FILE:  # where machine code is kept changes none of it
             continue
-        for name in _names(_module(file).body[number]):
+        for name in _module(file).names[number]:
             pending += _statements(file, name)
     return found
 

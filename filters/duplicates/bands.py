@@ -3,13 +3,12 @@
 import numpy as np
 import numpy.typing as npt
 
-from winnow.schemas.kernels import inlined, kernel
+from winnow.filters.language.kernels.hashes import mixed
+from winnow.schemas.kernels import kernel
 
 # Odd constants of xxHash64 and splitmix64. Keys may be compared across runs: a change here makes another scheme.
 _BAND = np.uint64(0x9E3779B185EBCA87)
 _WORD = np.uint64(0xC2B2AE3D27D4EB4F)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
 
 
 def band_keys(signatures: npt.NDArray[np.uint32], bands: int, rows: int) -> npt.NDArray[np.uint64]:
@@ -40,20 +39,8 @@ def _keys(signatures, bands, rows):  # type: ignore[no-untyped-def]
         for band in range(bands):
             state = np.uint64(band + 1) * _BAND
             for at in range(band * rows, (band + 1) * rows):
-                state = _absorbed(state, np.uint64(signatures[row, at]))
-            keys[row, band] = _mixed(state)
+                # For a fixed state this is one-to-one in the value: bands that differ in one minimum never share a key.
+                state = (state ^ np.uint64(signatures[row, at])) * _WORD
+                state ^= state >> np.uint64(32)
+            keys[row, band] = mixed(state)
     return keys
-
-
-@inlined
-def _absorbed(state, value):  # type: ignore[no-untyped-def]
-    # For a fixed state this is one-to-one in the value: bands that differ in one minimum never share a key.
-    state = (state ^ value) * _WORD
-    return state ^ (state >> np.uint64(32))
-
-
-@inlined
-def _mixed(state):  # type: ignore[no-untyped-def]
-    state = (state ^ (state >> np.uint64(30))) * _FIRST
-    state = (state ^ (state >> np.uint64(27))) * _SECOND
-    return state ^ (state >> np.uint64(31))

@@ -76,7 +76,8 @@ def candidate_pairs(
     rows = members & _ROW  # as ranks, both rows of a pair fit into one number; as references they do not
     ordered = distinct(rows)
     codes = _pairs(*_groups(members, starts, all_pairs, window), ranks(ordered, rows), all_pairs, window)
-    first, second = _unpacked(distinct(codes, overwrite=True), ordered)
+    codes = distinct(codes, overwrite=True)
+    first, second = ordered[codes >> _HALF], ordered[codes & _LOWER_HALF]
     return Candidates(
         first=first,
         second=second,
@@ -193,16 +194,6 @@ def _pairs(begins, ends, reaches, places, all_pairs, window):  # type: ignore[no
             for partner in range(end, reaches[group]):
                 count = _paired(codes, count, places[at], places[partner])
     return codes[:count]
-
-
-@kernel
-def _unpacked(codes, ordered):  # type: ignore[no-untyped-def]
-    first = np.empty(len(codes), np.uint64)
-    second = np.empty(len(codes), np.uint64)
-    for at in range(len(codes)):
-        first[at] = ordered[np.int64(codes[at] >> _HALF)]
-        second[at] = ordered[np.int64(codes[at] & _LOWER_HALF)]
-    return first, second
 
 
 @leaf

@@ -64,7 +64,7 @@ def apply_edits(
         return whole if hidden is None else _without(whole, hidden)
     merged = _merged(spans, found)
     edits = _replaced(found, merged, kinds, [one for _, one in replacements])
-    offsets, values = _edited(found.buffer, found.offsets, merged, *edits)
+    offsets, values = _edited(found, merged, *edits)
     validity = None if whole.null_count == 0 else pa.array(np.asarray(whole.is_valid())).buffers()[1]
     made = pa.LargeStringArray.from_buffers(len(whole), pa.py_buffer(offsets), pa.py_buffer(values), validity)
     return made if hidden is None else _without(made, hidden)
@@ -193,27 +193,16 @@ def _replaced(
     return np.frombuffer(b"".join(written), np.uint8), ends
 
 
-@kernel  # type: ignore[untyped-decorator]
-def _edited(text: Bytes, offsets: Ints, merged: Ints, written: Bytes, written_ends: Ints) -> tuple[Ints, Bytes]:
+def _edited(texts: Texts, merged: Ints, written: Bytes, written_ends: Ints) -> tuple[Ints, Bytes]:
     """The offsets and bytes of the texts after their edits."""
-    rows = len(offsets) - 1
-    removed = 0
-    for number in range(len(merged)):
-        removed += merged[number, 2] - merged[number, 1]
-    bounds = np.zeros(rows + 1, np.int64)
-    out = np.empty(offsets[rows] - offsets[0] - removed + len(written), np.uint8)
-    at, filled, number = offsets[0], 0, 0
-    for row in range(rows):
-        while number < len(merged) and merged[number, 0] == row:
-            start, end = offsets[row] + merged[number, 1], offsets[row] + merged[number, 2]
-            out[filled : filled + start - at] = text[at:start]
-            filled += start - at
-            first, last = written_ends[number], written_ends[number + 1]
-            out[filled : filled + last - first] = written[first:last]
-            filled += last - first
-            at = end
-            number += 1
-        # text after the last edit is copied with the text before the next, across texts without edits
-        bounds[row + 1] = filled + offsets[row + 1] - at
-    out[filled:] = text[at : offsets[rows]]
-    return bounds, out
+    rows, lengths = merged[:, _ROW], np.diff(written_ends)
+    starts, ends = texts.offsets[rows] + merged[:, _START], texts.offsets[rows] + merged[:, _END]
+    grown = np.zeros(len(texts.offsets), np.int64)
+    np.add.at(grown, rows + 1, lengths - (ends - starts))
+    bounds = texts.offsets - texts.offsets[0] + np.cumsum(grown)
+    text, new = texts.buffer.data, written.data
+    pieces, at, done = [], int(texts.offsets[0]), 0
+    for start, end, last in zip(starts.tolist(), ends.tolist(), written_ends[1:].tolist(), strict=True):
+        pieces += [text[at:start], new[done:last]]
+        at, done = end, last
+    return bounds, np.frombuffer(b"".join([*pieces, text[at : int(texts.offsets[-1])]]), np.uint8)

@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from winnow.filters.language.folding import fold
 from winnow.filters.language.kernels.spans import texts_of
-from winnow.filters.private.personal.emails import AT_WORDS
-from winnow.filters.private.personal.hosts import DOT_WORDS
+from winnow.filters.private.personal.hosts import AT, DOT
 
 MIN_KEY_BYTES = 16
 _DIGITS = 12  # hexadecimal: with a million values, about one in 500 runs has a collision
@@ -112,8 +111,8 @@ def _words(_plain: str, small: str) -> str:
 # Separators in a written-out address, in lower case: its parts have no bracket or space.
 _AT = "@"
 _SIGNS = {
-    **dict.fromkeys(DOT_WORDS.tobytes().decode().split(), "."),
-    **dict.fromkeys(AT_WORDS.tobytes().decode().split(), _AT),
+    **dict.fromkeys(DOT, "."),
+    **dict.fromkeys(AT, _AT),
 }
 _BRACKETED = re.compile(r" ?[\[({] ?([^ \])}]{1,12}) ?[\])}] ?")
 

@@ -44,15 +44,6 @@ def _find(text: Bytes, at: int, end: int, byte: int) -> int:
 
 
 @leaf  # type: ignore[untyped-decorator]
-def _after_comment(text: Bytes, at: int, end: int) -> int:
-    """Where a comment ends whose `<!--` ends here."""
-    at = _find(text, at, end, _CLOSE)
-    while at < end and not (text[at - 1] == _DASH and text[at - 2] == _DASH):
-        at = _find(text, at + 1, end, _CLOSE)
-    return min(at + 1, end)
-
-
-@leaf  # type: ignore[untyped-decorator]
 def _after_tag(text: Bytes, at: int, end: int) -> int:
     """Where a tag ends whose `<` is just before this position, with the content of a script or style."""
     hides = False
@@ -85,7 +76,10 @@ def _visible(text: Bytes, offsets: Ints) -> Ints:
                 continue
             after = text[at + 1] if at + 1 < end else _SPACE
             if after == _BANG and end - at > 3 and text[at + 2] == _DASH and text[at + 3] == _DASH:
-                at = _after_comment(text, at + 4, end)
+                at = _find(text, at + 4, end, _CLOSE)
+                while at < end and not (text[at - 1] == _DASH and text[at - 2] == _DASH):
+                    at = _find(text, at + 1, end, _CLOSE)
+                at = min(at + 1, end)
             elif 97 <= after | _LOWER <= 122 or after in (_SLASH, _BANG, _QUESTION):
                 at = _after_tag(text, at + 1, end)
             else:

@@ -126,22 +126,12 @@ def brisque(batch: pa.RecordBatch, model: Regression) -> pa.RecordBatch:
 
 
 def natural_features(pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """The 36 statistics of a picture; not finite for a flat picture."""
-    grey = _grey(np.ascontiguousarray(pixels).reshape(len(pixels), -1), np.array(_LUMA) / 255)
+    """The 36 statistics of a picture; not finite where it is flat."""
+    red, green, blue = np.array(_LUMA) / 255
+    grey = pixels[:, :, 0] * red + pixels[:, :, 1] * green + pixels[:, :, 2] * blue
     around = np.exp(-((np.arange(_TAPS) - _TAPS // 2) ** 2) / (2 * _SIGMA**2))
     around /= around.sum()
     return np.array(_statistics(grey, around) + _statistics(_halved(grey, np.array(_CUBIC)), around))
-
-
-@kernel
-def _grey(lines, weights):  # type: ignore[no-untyped-def]
-    height, width = lines.shape[0], lines.shape[1] // 3
-    grey = np.empty((height, width))
-    for y in range(height):
-        for x in range(width):
-            red, green, blue = lines[y, 3 * x], lines[y, 3 * x + 1], lines[y, 3 * x + 2]
-            grey[y, x] = red * weights[0] + green * weights[1] + blue * weights[2]
-    return grey
 
 
 @kernel

@@ -25,13 +25,11 @@ from winnow.filters.language.passages.line_rules import (
     POLICY,
     counted_words,
     found_phrases,
-    left,
     line_at,
     next_citation,
-    right,
     terminated,
 )
-from winnow.filters.language.passages.passages import trimmed
+from winnow.filters.language.passages.passages import trimmed, without_space
 from winnow.filters.language.words import segment, sentences
 from winnow.filters.language.words.sentences import sentences_of_lines
 from winnow.filters.operators import TEXT, TextOperator
@@ -165,15 +163,15 @@ def _clean(
                 if size or cited:
                     kept[copied : copied + bracket - piece] = text[piece:bracket]
                     copied += bracket - piece
-                first = piece if solid_here > begin else left(text, piece, bracket, classes)
+                bare, solid_end = without_space(text, piece, bracket, classes)
+                first = piece if solid_here > begin else bare
                 if first < bracket:
                     spans = grown(spans, count + 1)
                     if first > here:
                         spans[count, 0], spans[count, 1] = here - begin, first - begin
                         count += 1
                     here = bracket
-                    solid_end = right(text, first, bracket, classes)
-                    if solid_end > first:
+                    if solid_end > bare:
                         solid_here = solid_end
                 if not size:
                     break

@@ -13,19 +13,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from winnow.filters.language.kernels.classes import (
-    SPACE,
     Table,
+    character_before,
     character_set,
     decode,
     flags_of,
     unicode_classes,
-    width,
 )
 from winnow.filters.language.kernels.ranges import document_seed, first_equals
-from winnow.filters.language.passages.passages import code_points
+from winnow.filters.language.passages.passages import code_points, without_space
 from winnow.filters.language.words import lines, segment
 from winnow.filters.operators import TEXT, TextOperator
-from winnow.schemas.kernels import kernel, leaf
+from winnow.schemas.kernels import kernel
 from winnow.schemas.recipe.checks import Between
 
 # Sentence_Terminal of Unicode 15.0 and, as datatrove has them, U+17D6, U+17D9 and U+17DA.
@@ -68,25 +67,6 @@ def _stops(chosen: str | None) -> Table:
     return character_set(chr(point) for run in runs for point in range(int(run[0], 16), int(run[-1], 16) + 1))
 
 
-@leaf  # type: ignore[untyped-decorator]
-def _blank(text: Bytes, start: int, end: int, classes: Table) -> bool:
-    """Whether a line is only white space."""
-    while start < end:
-        if not flags_of(classes, decode(text, start)) & SPACE:
-            return False
-        start += width(text[start])
-    return True
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _stopped(text: Bytes, end: int, stops: Table) -> bool:
-    """Whether the last code point before this position is one of the stops."""
-    last = end - 1
-    while text[last] & 0xC0 == 0x80:
-        last -= 1
-    return bool(flags_of(stops, decode(text, last)) != 0)
-
-
 @kernel  # type: ignore[untyped-decorator]
 def _counts(text: Bytes, pages: Ints, starts: Ints, ends: Ints, classes: Table, stops: Table, short_chars: int) -> Ints:
     """The counts of every page, except words."""
@@ -99,10 +79,10 @@ def _counts(text: Bytes, pages: Ints, starts: Ints, ends: Ints, classes: Table, 
             start, end = starts[line], ends[line]
             length = code_points(text, start, end)
             counts[page, _CHARS] += length
-            if _blank(text, start, end, classes):
+            if without_space(text, start, end, classes)[0] == end:
                 continue
             counts[page, _SHORT] += length <= short_chars
-            counts[page, _STOPPED] += _stopped(text, end, stops)
+            counts[page, _STOPPED] += flags_of(stops, decode(text, character_before(text, start, end))) != 0
             solid_starts[lines], solid_ends[lines], lengths[lines] = start, end, length
             lines += 1
         counts[page, _LINES] = lines

@@ -33,6 +33,7 @@ from winnow.filters.language.kernels.classes import (
     width,
 )
 from winnow.filters.language.kernels.spans import Texts, texts_of
+from winnow.filters.language.passages.passages import without_space
 from winnow.filters.operators import TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.kernels import kernel, leaf
@@ -88,22 +89,6 @@ class Config:
 
 
 @leaf  # type: ignore[untyped-decorator]
-def _solid(text: Bytes, start: int, end: int, classes: Table) -> bool:
-    while start < end:
-        if not flags_of(classes, decode(text, start)) & SPACE:
-            return True
-        start += width(text[start])
-    return False
-
-
-@kernel  # type: ignore[untyped-decorator]
-def _doubled(values: Ints) -> Ints:
-    longer = np.empty(2 * len(values), np.int64)
-    longer[: len(values)] = values
-    return longer
-
-
-@leaf  # type: ignore[untyped-decorator]
 def _next_end(text: Bytes, at: int, end: int, classes: Table) -> tuple[int, int]:
     """The end of the sentence that begins here, and the start of the next one."""
     while at < end:
@@ -130,55 +115,14 @@ def _split(text: Bytes, offsets: Ints, classes: Table) -> tuple[Ints, Ints, Ints
         at, end = offsets[row], offsets[row + 1]
         while at < end:
             stop, after = _next_end(text, at, end, classes)
-            if _solid(text, at, stop, classes):
+            if without_space(text, at, stop, classes)[0] < stop:
                 if count == len(starts):
-                    starts, ends = _doubled(starts), _doubled(ends)
+                    starts, ends = np.concatenate((starts, starts)), np.concatenate((ends, ends))
                 starts[count], ends[count] = at, stop
                 count += 1
             at = after
         pages[row + 1] = count
     return pages, starts[:count].copy(), ends[:count].copy()
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _judge(
-    text: Bytes,
-    start: int,
-    end: int,
-    classes: Table,
-    technical_marks: npt.NDArray[np.bool_],
-    min_words: int,
-    max_case: float,
-    min_chars: int,
-    max_chars: int,
-    max_technical: float,
-) -> int:
-    """The rules that one sentence breaks, as flags."""
-    chars = technical = words = capitals = 0
-    begun = False  # whether the word here has had a letter or a digit
-    at = start
-    while at < end:
-        point = decode(text, at)
-        flags = flags_of(classes, point)
-        chars += 1
-        technical += point < 128 and technical_marks[point]
-        if flags & SPACE:
-            begun = False
-        elif not begun and flags & (ALPHA | DECIMAL):
-            begun = True
-            words += 1
-            capitals += flags & UPPER != 0
-        at += width(text[at])
-    found = 0
-    if words >= min_words and words > 0 and capitals / words > max_case:
-        found |= _CASE
-    if chars < min_chars:
-        found |= _SHORT
-    if chars > max_chars:
-        found |= _LONG
-    if technical / chars > max_technical:
-        found |= _TECHNICAL
-    return found
 
 
 @kernel  # type: ignore[untyped-decorator]
@@ -194,40 +138,42 @@ def _flags(
     max_chars: int,
     max_technical: float,
 ) -> Ints:
-    flags = np.zeros(len(starts), np.int64)
+    """The rules that each sentence breaks, as flags."""
+    broken = np.zeros(len(starts), np.int64)
     for number in range(len(starts)):
-        flags[number] = _judge(
-            text,
-            starts[number],
-            ends[number],
-            classes,
-            technical_marks,
-            min_words,
-            max_case,
-            min_chars,
-            max_chars,
-            max_technical,
-        )
-    return flags
-
-
-@kernel  # type: ignore[untyped-decorator]
-def _copied(text: Bytes, starts: Ints, ends: Ints) -> tuple[Bytes, Ints]:
-    """The ranges, concatenated."""
-    offsets = np.zeros(len(starts) + 1, np.int64)
-    for number in range(len(starts)):
-        offsets[number + 1] = offsets[number] + ends[number] - starts[number]
-    copy = np.empty(offsets[-1], np.uint8)
-    for number in range(len(starts)):
-        copy[offsets[number] : offsets[number + 1]] = text[starts[number] : ends[number]]
-    return copy, offsets
+        chars = technical = words = capitals = 0
+        begun = False  # whether the word here has had a letter or a digit
+        at, end = starts[number], ends[number]
+        while at < end:
+            point = decode(text, at)
+            flags = flags_of(classes, point)
+            chars += 1
+            technical += point < 128 and technical_marks[point]
+            if flags & SPACE:
+                begun = False
+            elif not begun and flags & (ALPHA | DECIMAL):
+                begun = True
+                words += 1
+                capitals += flags & UPPER != 0
+            at += width(text[at])
+        if words >= min_words and words > 0 and capitals / words > max_case:
+            broken[number] |= _CASE
+        if chars < min_chars:
+            broken[number] |= _SHORT
+        if chars > max_chars:
+            broken[number] |= _LONG
+        if technical / chars > max_technical:
+            broken[number] |= _TECHNICAL
+    return broken
 
 
 def _cursed(text: Bytes, starts: Ints, ends: Ints, pattern: str) -> npt.NDArray[np.bool_]:
-    copy, offsets = _copied(text, starts, ends)
-    sentences = pa.LargeStringArray.from_buffers(len(starts), pa.py_buffer(offsets), pa.py_buffer(copy))
-    found: npt.NDArray[np.bool_] = pc.match_substring_regex(sentences, pattern).to_numpy(zero_copy_only=False)
-    return found.astype(bool)
+    if not len(starts):
+        return np.zeros(0, np.bool_)
+    edges = np.column_stack([starts, ends]).ravel()  # of sentences and of what is between them
+    pieces = pa.LargeStringArray.from_buffers(len(edges) - 1, pa.py_buffer(edges), pa.py_buffer(text))
+    found: npt.NDArray[np.bool_] = pc.match_substring_regex(pieces, pattern).to_numpy(zero_copy_only=False)
+    return found[::2].astype(bool)
 
 
 def _pattern(path: str, expressions: int) -> str:

@@ -170,7 +170,7 @@ def measure_tokens(recipe: BoundRecipe, engine: Engine, console: Console) -> Out
     operators = recipe.operators
     store = open_store(open_location(recipe.store_address))
     run = StageRun(console, engine, store)
-    run.warm()
+    run.warm(recipe.config)
     with writing_lease(store.objects):
         finish_purge(store)
         state = current_state(recipe, store)

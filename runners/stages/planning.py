@@ -110,7 +110,7 @@ def show_plan(
     operators = recipe.operators
     untried = [bound for bound in operators if bound.layer not in layers]
     if untried:
-        warm_kernels()
+        warm_kernels(recipe.config)
     notes += preflight(AskedOperators(recipe=recipe, is_plan=True, operators=operators, untried=untried))
     scores = planned_scores(recipe, plan.store, plan.generation, plan.context, operators)
     outdated = [one.bound for one in scores if not one.is_current]

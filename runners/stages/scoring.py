@@ -69,7 +69,7 @@ def score(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     """
     store = store_of_checked(recipe, console)
     run = StageRun(console, engine, store)
-    run.warm()
+    run.warm(recipe.config)
     with writing_lease(store.objects):
         state = _ready_state(recipe, store)
         for bound in recipe.scores:
@@ -89,7 +89,7 @@ def score_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Conso
         state = _existing_state(recipe, store)
         mine = sliced(state, part)
         run = StageRun(console, engine, store, part.name)
-        run.warm()
+        run.warm(recipe.config)
         for bound in recipe.scores:
             _trace(run, recipe, state, bound, mine)
     return SliceDone("score", part, len(mine.shards), len(state.shards), "shards")

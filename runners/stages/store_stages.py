@@ -102,7 +102,7 @@ def dedupe(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     signing = {asked.layer for asked in recipe.searched.values()}
     wanted = [bound for bound in operators if bound.layer in signing]
     needed = {layer for bound in wanted for layer in bound.reads}
-    warm_kernels(quiet=console.quiet)
+    warm_kernels(recipe.config, quiet=console.quiet)
     print_remarks(console, preflight(AskedOperators(recipe=recipe, operators=(), untried=wanted)))
     store = open_store(open_location(recipe.store_address))
     run = StageRun(console, engine, store)
@@ -119,7 +119,7 @@ def dedupe(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
 def ready_operators(recipe: BoundRecipe, console: Console) -> tuple[BoundOperator, ...]:
     """The recipe's operators, each run once on a sample, so that problems are reported before hours of work."""
     operators = recipe.operators
-    warm_kernels(quiet=console.quiet)
+    warm_kernels(recipe.config, quiet=console.quiet)
     with waiting(console, "check", f"loading {count_of(len(operators), 'operator')}"):
         notes = preflight(AskedOperators(recipe=recipe, operators=operators, untried=operators))
     print_remarks(console, notes)

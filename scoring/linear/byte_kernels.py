@@ -117,18 +117,6 @@ def squared_norm(residuals, hits, count, weight, bias, room, lanes):  # type: ig
 
 
 @arithmetic
-def add_steps(table, bias, towards, towards_bias, weight, has_bias, rows, found):  # type: ignore[no-untyped-def]
-    """The change of logits towards other weights, over the parameters that count."""
-    for one in range(BYTES):
-        found[one] = towards_bias[one] - bias[one] if has_bias else np.float32(0)
-    if weight:
-        for order in range(len(rows)):
-            row = rows[order]
-            for one in range(BYTES):
-                found[one] += towards[row, one] - table[row, one]
-
-
-@arithmetic
 def measure(  # type: ignore[no-untyped-def]
     content, offsets, table, bias, towards, towards_bias, weight, has_bias, norms, keep,
     hits, residuals, losses, gains, squares,
@@ -172,7 +160,11 @@ def measure(  # type: ignore[no-untyped-def]
                     logits[one] += table[row_hit, one]
             loss += residual(logits, window[0], residuals[at], powers, scales)
             if moves:
-                add_steps(table, bias, towards, towards_bias, weight, has_bias, hits[at], along)
+                for one in range(BYTES):
+                    along[one] = towards_bias[one] - bias[one] if has_bias else np.float32(0)
+                for row_hit in hits[at] if weight else hits[at, :0]:
+                    for one in range(BYTES):
+                        along[one] += towards[row_hit, one] - table[row_hit, one]
                 gain -= inner(residuals[at], along, lanes)
         losses[row], gains[row] = loss / count, gain / count
         if norms:

@@ -17,7 +17,7 @@ from winnow.schemas import errors as winnow_errors
 from winnow.schemas import kernel_sources as sources
 from winnow.schemas import kernels
 
-CACHES = ("_module", "_imported", "_source", "_data", "file_digest")
+CACHES = ("_module", "_dumped", "_imported", "_source", "_data", "file_digest")
 
 FILES = {
     "filters/caller.py": """

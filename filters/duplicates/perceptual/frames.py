@@ -141,20 +141,12 @@ def _each_once(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _within(bounds: Positions, runs: Positions, videos: Positions, most: int) -> NDArray[np.int64]:
-    """Pairs of videos with equal hashes, in these runs: each with the next `most`."""
-    found = np.empty((2, _count_within(bounds, runs, most)), np.int64)
+    """Pairs of videos with equal hashes, in these runs: each with the `most` that follow it."""
+    others = bounds[runs + 1] - bounds[runs] - 1  # of the first of each run
+    seen = np.minimum(others, most)
+    found = np.empty((2, int((seen * (seen + 1) // 2 + (others - seen) * seen).sum())), np.int64)
     _fill_within(bounds, runs, videos, most, found)
     return found
-
-
-@kernel
-def _count_within(bounds, runs, most):  # type: ignore[no-untyped-def]
-    count = 0
-    for run in runs:
-        end = bounds[run + 1]
-        for at in range(bounds[run], end):
-            count += min(most, end - 1 - at)
-    return count
 
 
 @kernel

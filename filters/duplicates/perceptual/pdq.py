@@ -40,8 +40,19 @@ def pdq(pixels: NDArray[np.uint8]) -> Pdq:
     if not pixels.size:
         raise ValueError(f"expected a picture with pixels, found shape {pixels.shape}")
     height = len(pixels)
-    bits, quality = _pdq(np.ascontiguousarray(pixels).reshape(height, -1), pixels.shape[1], _cosines())
-    return Pdq(bits.tobytes(), int(quality))
+    small = _across(_down(np.ascontiguousarray(pixels).reshape(height, -1), pixels.shape[1]))
+    coefficients = _transformed(small, _cosines()).ravel()
+    above = coefficients > np.partition(coefficients, 127)[127]  # the lower median
+    return Pdq(np.packbits(above[::-1]).tobytes(), _quality(small))
+
+
+def _quality(small: NDArray[np.float32]) -> int:
+    """How much neighbours differ, each difference as a whole percentage."""
+    total = 0
+    for axis in (0, 1):
+        percent = np.diff(small, axis=axis) * np.float32(100) / np.float32(255)
+        total += int(np.abs(percent.astype(np.int64)).sum())
+    return min(total // 90, 100)
 
 
 @lru_cache(maxsize=1)
@@ -50,12 +61,6 @@ def _cosines() -> NDArray[np.float32]:
     which = np.arange(1, _BANDS + 1)[:, None] * (2 * np.arange(_SIDE)[None, :] + 1)
     found: NDArray[np.float32] = (np.sqrt(2 / _SIDE) * np.cos(np.pi / 2 / _SIDE * which)).astype(np.float32)
     return found
-
-
-@kernel
-def _pdq(lines, width, cosines):  # type: ignore[no-untyped-def]
-    small = _across(_down(lines, width))
-    return _bits(_transformed(small, cosines)), _quality(small)
 
 
 @kernel
@@ -154,29 +159,3 @@ def _transformed(small, cosines):  # type: ignore[no-untyped-def]
             for other in range(16):
                 found[band, other] += half[band, column] * columns[column, other]
     return found
-
-
-@kernel
-def _bits(coefficients):  # type: ignore[no-untyped-def]
-    """A bit for each coefficient above the lower median, the last one first."""
-    median = np.partition(coefficients.ravel(), 127)[127]
-    bits = np.zeros(32, np.uint8)
-    for row in range(16):
-        for column in range(16):
-            if coefficients[row, column] > median:
-                place = 255 - (row * 16 + column)
-                bits[place >> 3] |= np.uint8(128 >> (place & 7))
-    return bits
-
-
-@kernel
-def _quality(small):  # type: ignore[no-untyped-def]
-    """How much neighbours differ, each difference as a whole percentage."""
-    total = 0
-    for row in range(64):
-        for column in range(64):
-            if row < 63:
-                total += abs(int((small[row, column] - small[row + 1, column]) * np.float32(100) / np.float32(255)))
-            if column < 63:
-                total += abs(int((small[row, column] - small[row, column + 1]) * np.float32(100) / np.float32(255)))
-    return min(total // 90, 100)

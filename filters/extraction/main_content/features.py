@@ -123,20 +123,6 @@ class Layout(NamedTuple):
 
 
 @leaf
-def _sums_into(page, stats, sums, long_blocks):  # type: ignore[no-untyped-def]
-    for block in range(len(stats)):
-        words = np.float64(stats[block, WORDS])
-        size = np.float64(page.block_ends[block] - page.block_begins[block])
-        is_long = words >= _LONG_WORDS and page.linked[block] < _LONG_LINKED * size
-        sums[block + 1, _WORD_SUM] = sums[block, _WORD_SUM] + words
-        sums[block + 1, _CHARACTER_SUM] = sums[block, _CHARACTER_SUM] + size
-        sums[block + 1, _LINK_SUM] = sums[block, _LINK_SUM] + page.linked[block]
-        sums[block + 1, _LONG_SUM] = sums[block, _LONG_SUM] + (words if is_long else 0.0)
-        sums[block + 1, _SENTENCE_SUM] = sums[block, _SENTENCE_SUM] + stats[block, SENTENCES]
-        long_blocks[block + 1] = long_blocks[block] + is_long
-
-
-@leaf
 def _elements_into(page, outer, children, depth, landmark, landmarks):  # type: ignore[no-untyped-def]
     for element in range(len(page.tag)):
         parent = page.parent[element]
@@ -171,19 +157,6 @@ def _signatures_into(page, places, tokens, signatures):  # type: ignore[no-untyp
         own = mixed(names + tag * _OWN_SEED)
         signatures[element, 3] = own
         signatures[element, 2] = mixed(own * _PATH_PRIME + (signatures[parent, 3] if parent >= 0 else _OWN_SEED))
-
-
-@leaf
-def _groups_into(page, stats, sums, signatures, owner, table, group, group_sums):  # type: ignore[no-untyped-def]
-    for kind in range(GROUPS):
-        for block in range(len(stats)):
-            key = signatures[owner[block], kind] if page.block_element[block] >= 0 else _OWN_SEED
-            slot = slot_of(table[kind], key)
-            table[kind, slot] = key
-            group[block, kind] = slot
-            group_sums[kind, slot, 0] += 1
-            for which in range(4):
-                group_sums[kind, slot, which + 1] += sums[block + 1, which] - sums[block, which]
 
 
 @leaf
@@ -256,19 +229,36 @@ def laid_out(page, stats, places, tokens, slashes, address):  # type: ignore[no-
     """The layout of a page; `slashes` and `address` are of its URL: how many, and how long."""
     blocks, elements = len(stats), max(1, len(page.tag))
     sums, long_blocks = np.zeros((blocks + 1, 5)), np.zeros(blocks + 1)
-    _sums_into(page, stats, sums, long_blocks)
+    for block in range(blocks):
+        words = np.float64(stats[block, WORDS])
+        size = np.float64(page.block_ends[block] - page.block_begins[block])
+        is_long = words >= _LONG_WORDS and page.linked[block] < _LONG_LINKED * size
+        sums[block + 1, _WORD_SUM] = sums[block, _WORD_SUM] + words
+        sums[block + 1, _CHARACTER_SUM] = sums[block, _CHARACTER_SUM] + size
+        sums[block + 1, _LINK_SUM] = sums[block, _LINK_SUM] + page.linked[block]
+        sums[block + 1, _LONG_SUM] = sums[block, _LONG_SUM] + (words if is_long else 0.0)
+        sums[block + 1, _SENTENCE_SUM] = sums[block, _SENTENCE_SUM] + stats[block, SENTENCES]
+        long_blocks[block + 1] = long_blocks[block] + is_long
     outer, children, depth = np.full(elements, -1, np.int32), np.zeros(elements, np.int32), np.zeros(elements, np.int32)
     landmark, landmarks = np.full((elements, len(LANDMARKS)), -1, np.int32), np.zeros(len(LANDMARKS), np.int32)
     _elements_into(page, outer, children, depth, landmark, landmarks)
     signatures = np.zeros((elements, 4), np.uint64)
     _signatures_into(page, places, tokens, signatures)
     owner = np.maximum(page.block_element, 0).astype(np.int32)
-    size = 8
-    while size < 2 * blocks:
-        size *= 2
-    table, group = np.zeros((GROUPS, size), np.uint64), np.zeros((blocks, GROUPS), np.int32)
-    group_sums = np.zeros((GROUPS, size, 5))
-    _groups_into(page, stats, sums, signatures, owner, table, group, group_sums)
+    room = 8
+    while room < 2 * blocks:
+        room *= 2
+    table, group = np.zeros((GROUPS, room), np.uint64), np.zeros((blocks, GROUPS), np.int32)
+    group_sums = np.zeros((GROUPS, room, 5))
+    for kind in range(GROUPS):
+        for block in range(blocks):
+            key = signatures[owner[block], kind] if page.block_element[block] >= 0 else _OWN_SEED
+            slot = slot_of(table[kind], key)
+            table[kind, slot] = key
+            group[block, kind] = slot
+            group_sums[kind, slot, 0] += 1
+            for which in range(4):
+                group_sums[kind, slot, which + 1] += sums[block + 1, which] - sums[block, which]
     heading, heading_2, number_2, following = (
         np.empty(blocks, np.int32), np.empty(blocks, np.int32), np.empty(blocks, np.int32), np.empty(blocks, np.int32)
     )  # fmt: skip
@@ -283,21 +273,11 @@ def laid_out(page, stats, places, tokens, slashes, address):  # type: ignore[no-
 
 
 @leaf
-def _log(value):  # type: ignore[no-untyped-def]
-    return np.float32(np.log1p(value))
-
-
-@leaf
-def _signed_log(value):  # type: ignore[no-untyped-def]
-    return np.float32(np.log1p(value) if value >= 0 else -np.log1p(-value))
-
-
-@leaf
 def _own(page, stats, layout, block, row, at):  # type: ignore[no-untyped-def]
     words = stats[block, WORDS]
     for which in range(len(STATS)):
         value = stats[block, which]
-        row[at + which] = _log(value) if _LOGS[which] else value
+        row[at + which] = np.log1p(value) if _LOGS[which] else value
     for which in (IN_TITLE, IN_TITLE + 1, DIGITS):
         row[at + which] = stats[block, which] / (words + 1)
     at += len(STATS)
@@ -305,17 +285,17 @@ def _own(page, stats, layout, block, row, at):  # type: ignore[no-untyped-def]
     row[at] = stats[block, CHARACTERS] / (words + 1)
     row[at + 1] = page.linked[block] / size
     row[at + 2] = page.buttoned[block] / size
-    row[at + 3] = _log(page.links[block])
-    row[at + 4] = _log(page.runs[block])
-    row[at + 5] = _log(page.breaks[block])
+    row[at + 3] = np.log1p(page.links[block])
+    row[at + 4] = np.log1p(page.runs[block])
+    row[at + 5] = np.log1p(page.breaks[block])
     row[at + 6] = page.pictures[block] - (page.pictures[block - 1] if block else 0)
     at += 7
     blocks = len(stats)
     row[at] = block / blocks
     row[at + 1] = layout.sums[block, 0] / max(1.0, layout.sums[blocks, 0])
-    row[at + 2] = _log(block)
-    row[at + 3] = _log(blocks - block)
-    row[at + 4] = _log(layout.sums[block, 0])
+    row[at + 2] = np.log1p(block)
+    row[at + 3] = np.log1p(blocks - block)
+    row[at + 4] = np.log1p(layout.sums[block, 0])
     element = layout.owner[block]
     row[at + 5] = page.tag[element]
     row[at + 6] = layout.depth[element]
@@ -342,15 +322,15 @@ def _around(page, layout, block, row, at):  # type: ignore[no-untyped-def]
         end = min(end, len(sums) - 1)
         words = sums[end, 0] - sums[first, 0]
         long_words = sums[end, _LONG_SUM] - sums[first, _LONG_SUM]
-        row[at] = _log(words)
+        row[at] = np.log1p(words)
         row[at + 1] = (sums[end, _LINK_SUM] - sums[first, _LINK_SUM]) / max(1.0, sums[end, 1] - sums[first, 1])
-        row[at + 2] = _log(end - first)
+        row[at + 2] = np.log1p(end - first)
         row[at + 3] = long_words / all_long
         row[at + 4] = long_words / max(1.0, words)
         row[at + 5] = (block - first) / max(1, end - first)
         row[at + 6] = page.tag[element]
         row[at + 7] = (sums[end, _SENTENCE_SUM] - sums[first, _SENTENCE_SUM]) / max(1.0, words)
-        row[at + 8] = _log(layout.children[element])
+        row[at + 8] = np.log1p(layout.children[element])
         at += 9
         if layout.outer[element] >= 0:
             element = layout.outer[element]
@@ -369,7 +349,7 @@ def _landmarks(page, layout, block, row, at):  # type: ignore[no-untyped-def]
             row[at + 1] = (sums[end, _LINK_SUM] - sums[first, _LINK_SUM]) / max(1.0, sums[end, 1] - sums[first, 1])
         else:
             row[at] = row[at + 1] = -1
-        row[at + 2] = _log(layout.landmarks[which])
+        row[at + 2] = np.log1p(layout.landmarks[which])
         at += 3
     return at
 
@@ -379,10 +359,10 @@ def _groups(layout, block, row, at):  # type: ignore[no-untyped-def]
     words, long_words = max(1.0, layout.sums[-1, 0]), max(1.0, layout.sums[-1, _LONG_SUM])
     for kind in range(GROUPS):
         group = layout.group_sums[kind, layout.group[block, kind]]
-        row[at] = _log(group[0])
-        row[at + 1] = _log(group[1])
+        row[at] = np.log1p(group[0])
+        row[at + 1] = np.log1p(group[1])
         row[at + 2] = group[3] / max(1.0, group[2])
-        row[at + 3] = _log(group[1] / max(1.0, group[0]))
+        row[at + 3] = np.log1p(group[1] / max(1.0, group[0]))
         row[at + 4] = group[1] / words
         row[at + 5] = group[4] / long_words
         at += 6
@@ -394,20 +374,21 @@ def _headings(page, stats, layout, block, row, at):  # type: ignore[no-untyped-d
     sums = layout.sums
     long_words = sums[-1, _LONG_SUM]
     heading, second = layout.heading[block], layout.heading_2[block]
-    row[at] = _log(sums[block, _LONG_SUM])
-    row[at + 1] = _log(long_words - sums[block + 1, _LONG_SUM])
+    row[at] = np.log1p(sums[block, _LONG_SUM])
+    row[at + 1] = np.log1p(long_words - sums[block + 1, _LONG_SUM])
     row[at + 2] = sums[block, _LONG_SUM] / max(1.0, long_words)
-    row[at + 3] = _log(sums[block, 0] - (sums[second, 0] if second >= 0 else 0.0))
-    row[at + 4] = _log(layout.heading_2_number[block])
+    row[at + 3] = np.log1p(sums[block, 0] - (sums[second, 0] if second >= 0 else 0.0))
+    row[at + 4] = np.log1p(layout.heading_2_number[block])
     row[at + 5] = HEADING_LEVEL[page.tag[layout.owner[heading]]] if heading >= 0 else 0
-    row[at + 6] = _log(sums[block, 0] - (sums[heading, 0] if heading >= 0 else 0.0))
-    row[at + 7] = _log(block - heading)
-    row[at + 8] = _log(layout.next_heading[block] - block)
-    row[at + 9] = _signed_log(block - layout.first_h1) if layout.first_h1 >= 0 else _FAR
+    row[at + 6] = np.log1p(sums[block, 0] - (sums[heading, 0] if heading >= 0 else 0.0))
+    row[at + 7] = np.log1p(block - heading)
+    row[at + 8] = np.log1p(layout.next_heading[block] - block)
+    after_first, after_last, after_like = block - layout.first_h1, block - layout.last_h1, block - layout.like_title
+    row[at + 9] = np.copysign(np.log1p(abs(after_first)), after_first) if layout.first_h1 >= 0 else _FAR
     row[at + 10] = layout.h1_count
-    row[at + 11] = _signed_log(block - layout.last_h1) if layout.first_h1 >= 0 else _FAR
+    row[at + 11] = np.copysign(np.log1p(abs(after_last)), after_last) if layout.first_h1 >= 0 else _FAR
     like = layout.like_title
-    row[at + 12] = _signed_log(block - like)
+    row[at + 12] = np.copysign(np.log1p(abs(after_like)), after_like)
     row[at + 13] = stats[like, IN_TITLE] / (stats[like, WORDS] + 1) * stats[like, OF_TITLE]
     title = layout.first_h1 if layout.first_h1 >= 0 else like
     element = layout.owner[block]
@@ -420,18 +401,6 @@ def _headings(page, stats, layout, block, row, at):  # type: ignore[no-untyped-d
         if layout.outer[element] >= 0:
             element = layout.outer[element]
     return at + 15
-
-
-@leaf
-def _near(page, stats, layout, block, row, at):  # type: ignore[no-untyped-def]
-    for which in range(len(_NEIGHBOURS)):
-        other = block + _NEIGHBOURS[which]
-        inside = 0 <= other < len(stats)
-        row[at + which] = _log(stats[other, WORDS]) if inside else -1
-        size = max(1, page.block_ends[other] - page.block_begins[other]) if inside else 1
-        row[at + len(_NEIGHBOURS) + which] = page.linked[other] / size if inside else -1
-        row[at + 2 * len(_NEIGHBOURS) + which] = page.tag[layout.owner[other]] if inside else -1
-    return at + 3 * len(_NEIGHBOURS)
 
 
 @leaf
@@ -504,7 +473,14 @@ def filled(page, stats, layout, scores, kinds, first, end):  # type: ignore[no-u
         at = _landmarks(page, layout, block, row, at)
         at = _groups(layout, block, row, at)
         at = _headings(page, stats, layout, block, row, at)
-        at = _near(page, stats, layout, block, row, at)
+        for which in range(len(_NEIGHBOURS)):
+            other = block + _NEIGHBOURS[which]
+            inside = 0 <= other < blocks
+            row[at + which] = np.log1p(stats[other, WORDS]) if inside else -1
+            size = max(1, page.block_ends[other] - page.block_begins[other]) if inside else 1
+            row[at + len(_NEIGHBOURS) + which] = page.linked[other] / size if inside else -1
+            row[at + 2 * len(_NEIGHBOURS) + which] = page.tag[layout.owner[other]] if inside else -1
+        at += 3 * len(_NEIGHBOURS)
         for place in range(len(layout.page_numbers)):
             row[at + place] = layout.page_numbers[place]
         at += len(layout.page_numbers)

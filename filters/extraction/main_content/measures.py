@@ -87,12 +87,6 @@ def _is_end(first, second, third):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _is_closing(first, second, third):  # type: ignore[no-untyped-def]
-    """Whether a sign may close a sentence after its end: quotes."""
-    return (first == 0xE2 and second == 0x80 and third in (0x9D, 0x99)) or (first == 0xC2 and second == 0xBB)
-
-
-@leaf
 def _share_of_word(first, second):  # type: ignore[no-untyped-def]
     """How much of a word one character is in a script that does not part words by spaces; 0 in others."""
     if (first == 0xE3 and second >= 0x81) or 0xE4 <= first <= 0xE9:
@@ -191,8 +185,8 @@ def _signs(text, begin, end, row):  # type: ignore[no-untyped-def]
                 sentences += byte != 226
                 closed = True
                 row[QUESTION] = max(row[QUESTION], np.float32(third == 0x9F or byte == 0xD8))
-            elif not _is_closing(byte, second, third):
-                closed = False
+            elif (byte != 0xE2 or second != 0x80 or third not in (0x9D, 0x99)) and (byte != 0xC2 or second != 0xBB):
+                closed = False  # quotes may follow the end of a sentence
             if byte == 0xC2 and second == 0xA9:
                 row[COPYRIGHT] = 1
             elif (byte == 0xC2 and second == 0xA3) or (byte == 0xE2 and second == 0x82 and third == 0xAC):
@@ -278,15 +272,6 @@ def _tokens(source, begin, end, keys, at_key):  # type: ignore[no-untyped-def]
     return at_key
 
 
-@leaf
-def _own_tokens(page, element, keys, at_key):  # type: ignore[no-untyped-def]
-    if page.classes[0, element] >= 0:
-        at_key = _tokens(page.source, page.classes[0, element], page.classes[1, element], keys, at_key)
-    if page.identity[0, element] >= 0:
-        at_key = _tokens(page.source, page.identity[0, element], page.identity[1, element], keys, at_key)
-    return at_key
-
-
 @kernel
 def element_tokens(page):  # type: ignore[no-untyped-def]
     """The keys of the names in each element's class and id, as ranges of a list; of elements with blocks alone."""
@@ -300,7 +285,8 @@ def element_tokens(page):  # type: ignore[no-untyped-def]
     at = 0
     for element in range(len(page.tag)):
         if page.end_block[element] > page.first_block[element]:
-            at = _own_tokens(page, element, keys, at)
+            for begin, end in (page.classes[:, element], page.identity[:, element]):
+                at = _tokens(page.source, begin, end, keys, at) if begin >= 0 else at
         places[element + 1] = at
     return places, keys[:at]
 

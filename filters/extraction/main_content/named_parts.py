@@ -7,10 +7,8 @@ import numpy.typing as npt
 
 from winnow.filters.extraction.main_content.features import Layout
 from winnow.filters.extraction.main_content.measures import mixed
-from winnow.filters.extraction.main_content.names import FLAGS, NUMBER, Kind, hash_of, open_table
+from winnow.filters.extraction.main_content.names import FLAGS, NUMBER, Kind, hash_of
 from winnow.filters.extraction.main_content.scan import Page
-from winnow.filters.extraction.main_content.sheet import look_up
-from winnow.schemas.kernels import kernel
 
 COMMENT, AUTHOR, BREADCRUMBS = 1, 2, 4
 _NAMES: Final = {
@@ -20,22 +18,20 @@ _NAMES: Final = {
     BREADCRUMBS: "breadcrumb breadcrumbs crumbs breadcrumblist",
 }
 _ALL: Final = [(name, bit) for bit, names in _NAMES.items() for name in names.split()]
-_KEYS, _PLACES = open_table(mixed.py_func(np.array([hash_of(name) for name, _ in _ALL], np.uint64)).tolist())
-_BITS: Final = np.array([bit for _, bit in _ALL], np.uint8)[_PLACES]
+_HASHES: Final = mixed.py_func(np.array([hash_of(name) for name, _ in _ALL], np.uint64))
+_KEYS: Final = np.sort(_HASHES)
+_BITS: Final = np.array([bit for _, bit in _ALL], np.uint8)[np.argsort(_HASHES)]
 _WHOLE_PAGE: Final = np.array([NUMBER[name] for name in ("html", "body", "main")], np.int32)
 _MOST_OF_THE_TEXT: Final = 0.95
 """What holds more of a page is not a part of it: a class that says whether comments are open."""
 
 
-@kernel
-def named_parts(places, tokens):  # type: ignore[no-untyped-def]
+def named_parts(places: npt.NDArray[np.int32], tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
     """The parts that each element with text is, as bits, by the names in its class and id."""
     found = np.zeros(len(places) - 1, np.uint8)
-    for element in range(len(found)):
-        for place in range(places[element], places[element + 1]):
-            bits = look_up(_KEYS, _BITS, tokens[place])
-            if bits > 0:
-                found[element] |= np.uint8(bits)
+    which = np.searchsorted(_KEYS, tokens)
+    at = np.flatnonzero(_KEYS.take(which, mode="clip") == tokens)
+    np.bitwise_or.at(found, np.searchsorted(places, at, side="right") - 1, _BITS[which[at]])
     return found
 
 

@@ -70,7 +70,7 @@ def fold(texts: Texts, *, case: bool) -> FoldedTexts:
 def _folded(texts: Texts, case: bool) -> FoldedTexts:
     count = len(texts.offsets) - 1
     begin, end = int(texts.offsets[0]), int(texts.offsets[-1])
-    high = int(_high_bytes(texts.buffer, begin, end))
+    high = np.count_nonzero(texts.buffer[begin:end] > 0x7F)
     if not case and high == 0:
         return FoldedTexts(texts, texts, np.zeros(count + 1, np.int64), *_no_runs())
     offsets, out, runs, *arrays = _fold(
@@ -82,14 +82,6 @@ def _folded(texts: Texts, case: bool) -> FoldedTexts:
 
 def _no_runs() -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8], NDArray[np.int32]]:
     return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.uint8), np.zeros(0, np.int32)
-
-
-@kernel  # type: ignore[untyped-decorator]
-def _high_bytes(buffer: NDArray[np.uint8], begin: int, end: int) -> int:
-    count = 0
-    for at in range(begin, end):
-        count += buffer[at] >> 7
-    return count
 
 
 @inlined  # type: ignore[untyped-decorator]

@@ -101,3 +101,14 @@ def decode(buffer: npt.NDArray[np.uint8], at: int) -> np.int64:
 def flags_of(table: Table, point: int) -> np.int64:
     """The flags of a code point."""
     return np.int64(table.flags[(np.int64(table.pages[point >> 8]) << 8) | (point & 0xFF)])
+
+
+@leaf  # type: ignore[untyped-decorator]
+def character_before(buffer: npt.NDArray[np.uint8], start: int, at: int) -> int:
+    """The start of the code point that ends here; the position itself at the start of the range."""
+    if at == start:
+        return at
+    at -= 1
+    while at > start and buffer[at] & 0xC0 == 0x80:
+        at -= 1
+    return at

@@ -83,7 +83,7 @@ def _final(value):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _chained(first, second):  # type: ignore[no-untyped-def]
+def chained(first, second):  # type: ignore[no-untyped-def]
     """The hash of a phrase extended by one word."""
     return _final((first * _MIX) ^ second)
 
@@ -103,14 +103,9 @@ def _start(buffer, at):  # type: ignore[no-untyped-def]
     return ((np.int64(buffer[at]) * 31 + np.int64(buffer[at + 1])) * 31 + np.int64(buffer[at + 2])) & (STARTS - 1)
 
 
-@kernel
-def _start_of(word):  # type: ignore[no-untyped-def]
-    return _start(word, 0)
-
-
 def start_of(word: bytes) -> int:
     """The index of the flag for how a word of at least three bytes begins."""
-    return int(_start_of(np.frombuffer(word, np.uint8)))
+    return int(_start(np.frombuffer(word, np.uint8), 0))
 
 
 @leaf
@@ -249,7 +244,7 @@ def _scan(buffer, begin, end, pages, flags, table, number, digits, found, count,
                 further, after, one = _word(buffer, at, end, pages, flags, starts, -1)
                 if further >= end or not _joined(buffer, at, further, flags):
                     break
-                chain = _chained(chain, one)
+                chain = chained(chain, one)
                 slot = _find(keys, home, mask, chain)
                 if slot < 0:
                     break
@@ -354,12 +349,6 @@ def hashes(buffer, offsets, leet, digits):  # type: ignore[no-untyped-def]
                 value = (value ^ np.uint64(buffer[at])) * _PRIME
             found[number] = _final(value)
     return found
-
-
-@kernel
-def chained(first, second):  # type: ignore[no-untyped-def]
-    """The hash of a phrase extended by one word."""
-    return _chained(first, second)
 
 
 @kernel

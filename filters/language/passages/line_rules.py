@@ -3,7 +3,16 @@
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.language.kernels.classes import BREAK, DECIMAL, SPACE, Table, decode, flags_of, width
+from winnow.filters.language.kernels.classes import (
+    BREAK,
+    DECIMAL,
+    SPACE,
+    Table,
+    character_before,
+    decode,
+    flags_of,
+    width,
+)
 from winnow.schemas.kernels import leaf
 
 Bytes = npt.NDArray[np.uint8]
@@ -101,18 +110,6 @@ def _starts_with(text: Bytes, at: int, end: int, first: int, last: int) -> bool:
 
 
 @leaf  # type: ignore[untyped-decorator]
-def _hinted(text: Bytes, at: int, end: int) -> bool:
-    """Whether one of the hint pairs begins here."""
-    if at + 1 == end:
-        return False
-    one, two = text[at] | np.uint8(32), text[at + 1] | np.uint8(32)
-    for hint in _HINTS:  # noqa: SIM110  (numba compiles no generators)
-        if one == hint[0] and two == hint[1]:
-            return True
-    return False
-
-
-@leaf  # type: ignore[untyped-decorator]
 def _may_hold(line: Bytes) -> bool:
     """Whether a line has any of the hint pairs or a curly bracket; compiles to vectors."""
     hinted = np.uint8(0)
@@ -137,7 +134,12 @@ def found_phrases(text: Bytes, start: int, end: int) -> int:
         for at in range(low, high):
             if text[at] == _CURLY_BYTE:
                 found |= CURLY
-            if _hinted(text, at, end):
+            hinted = False
+            if at + 1 < end:
+                one, two = text[at] | np.uint8(32), text[at + 1] | np.uint8(32)
+                for hint in _HINTS:
+                    hinted |= one == hint[0] and two == hint[1]
+            if hinted:
                 first = 0
                 for number in range(len(_PHRASE_ENDS)):
                     begun = at - _HINT_AT[number]
@@ -148,34 +150,25 @@ def found_phrases(text: Bytes, start: int, end: int) -> int:
 
 
 @leaf  # type: ignore[untyped-decorator]
-def _citation(text: Bytes, at: int, end: int, classes: Table, marks: Bytes, mark_ends: Ints) -> int:
-    """The length in bytes of the citation at this bracket; 0 if there is none."""
-    first = 0
-    for last in mark_ends:
-        here, number = at, first
-        while number < last and here < end and text[here] == marks[number]:
-            here += 1
-            number += 1
-        if number == last:
-            return here - at
-        first = last
-    here = at + 1
-    while here < end and text[here] != 93:
-        if not flags_of(classes, decode(text, here)) & DECIMAL:
-            return 0
-        here += width(text[here])
-    return here + 1 - at if here < end else 0
-
-
-@leaf  # type: ignore[untyped-decorator]
 def next_citation(text: Bytes, at: int, end: int, classes: Table, marks: Bytes, mark_ends: Ints) -> tuple[int, int]:
     """The start of the next citation and its length in bytes; the end and 0 if there is none."""
-    while at < end:
-        if text[at] == 91:
-            size = _citation(text, at, end, classes, marks, mark_ends)
-            if size:
-                return at, size
-        at += 1
+    for bracket in range(at, end):
+        if text[bracket] != 91:
+            continue
+        first = 0
+        for last in mark_ends:
+            here, number = bracket, first
+            while number < last and here < end and text[here] == marks[number]:
+                here += 1
+                number += 1
+            if number == last:
+                return bracket, here - bracket
+            first = last
+        here = bracket + 1
+        while here < end and text[here] != 93 and flags_of(classes, decode(text, here)) & DECIMAL:
+            here += width(text[here])
+        if here < end and text[here] == 93:
+            return bracket, here + 1 - bracket
     return end, 0
 
 
@@ -196,41 +189,13 @@ def counted_words(text: Bytes, start: int, end: int, classes: Table) -> tuple[in
 
 
 @leaf  # type: ignore[untyped-decorator]
-def _last(text: Bytes, start: int, end: int) -> int:
-    """The start of the last code point of this range."""
-    at = end - 1
-    while at > start and text[at] & 0xC0 == 0x80:
-        at -= 1
-    return at
-
-
-@leaf  # type: ignore[untyped-decorator]
-def left(text: Bytes, start: int, end: int, classes: Table) -> int:
-    """The end of the leading white space of this range."""
-    while start < end and _space(text, start, classes):
-        start += width(text[start])
-    return start
-
-
-@leaf  # type: ignore[untyped-decorator]
-def right(text: Bytes, start: int, end: int, classes: Table) -> int:
-    """The start of the trailing white space of this range."""
-    while end > start:
-        at = _last(text, start, end)
-        if not _space(text, at, classes):
-            break
-        end = at
-    return end
-
-
-@leaf  # type: ignore[untyped-decorator]
 def terminated(text: Bytes, start: int, end: int, marks: Ints) -> bool:
     """Whether a line ends with an end mark other than three dots."""
     if end == start:
         return False
     if end - start >= 3 and text[end - 1] == 46 and text[end - 2] == 46 and text[end - 3] == 46:
         return False
-    last = decode(text, _last(text, start, end))
+    last = decode(text, character_before(text, start, end))
     for mark in marks:  # noqa: SIM110  (numba compiles no generators)
         if last == mark:
             return True

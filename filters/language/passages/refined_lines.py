@@ -8,7 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.edits.spans import grown
-from winnow.filters.language.kernels.classes import DECIMAL, DIGIT, SPACE, UPPER, Table, decode, flags_of, width
+from winnow.filters.language.kernels.classes import (
+    DECIMAL,
+    DIGIT,
+    SPACE,
+    UPPER,
+    Table,
+    character_before,
+    decode,
+    flags_of,
+    width,
+)
 from winnow.filters.language.passages.passages import without_space
 from winnow.schemas.kernels import kernel, leaf
 
@@ -125,17 +135,6 @@ def _trim(text: Bytes, pieces: Ints, heads: Ints, tails: Ints, count: int, class
     return first, last
 
 
-@leaf  # type: ignore[untyped-decorator]
-def _before(text: Bytes, start: int, at: int) -> int:
-    """The start of the code point that ends here; the position itself at the start of the range."""
-    if at == start:
-        return at
-    at -= 1
-    while at > start and text[at] & 0xC0 == 0x80:
-        at -= 1
-    return at
-
-
 @kernel  # type: ignore[untyped-decorator]
 def _without_middle(
     text: Bytes, pieces: Ints, used: int, line: int, heads: Ints, tails: Ints, phrase: Ints, classes: Table
@@ -152,7 +151,7 @@ def _without_middle(
         if number < len(phrase):
             at += width(text[at])
             continue
-        space = _before(text, kept_from, at)
+        space = character_before(text, kept_from, at)
         if not hit:
             hit = True
             heads[line] = used
@@ -180,7 +179,7 @@ def _without_last(text: Bytes, pieces: Ints, line: int, heads: Ints, tails: Ints
         while at == pieces[piece, 0] and piece > heads[line]:
             piece -= 1
             at = pieces[piece, 1]
-        before = _before(text, pieces[piece, 0], at)
+        before = character_before(text, pieces[piece, 0], at)
         if number == 0:
             if before < at and flags_of(classes, decode(text, before)) & SPACE:
                 at = before

@@ -4,6 +4,7 @@ from typing import Final
 
 import numpy as np
 
+from winnow.filters.language.kernels.classes import character_before, width
 from winnow.schemas.kernels import kernel
 
 UNKNOWN: Final = 0
@@ -47,15 +48,6 @@ def _run(marks, at, stop, kind, or_kind):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _after(raw, at, stop):  # type: ignore[no-untyped-def]
-    """The start of the next character."""
-    at += 1
-    while at < stop and raw[at] & 0xC0 == 0x80:
-        at += 1
-    return at
-
-
-@kernel
 def _shortened(raw, at, stop, any_case):  # type: ignore[no-untyped-def]
     """The end of 's, 't, 're, 've, 'm, 'll or 'd; -1 if there is none."""
     case = np.uint8(0x20 if any_case else 0)
@@ -77,9 +69,7 @@ def _spaces(raw, marks, at, stop):  # type: ignore[no-untyped-def]
     end = _run(marks, at, stop, SPACE, BREAK)
     if end == stop:
         return end
-    last = end - 1
-    while raw[last] & 0xC0 == 0x80:
-        last -= 1
+    last = character_before(raw, at, end)
     return last if last > at else end
 
 
@@ -105,10 +95,10 @@ def _word_cl100k(raw, marks, at, stop, digits):  # type: ignore[no-untyped-def]
     if kind == NUMBER:
         for _ in range(digits):
             if at < stop and marks[at] == NUMBER:
-                at = _after(raw, at, stop)
+                at = at + width(raw[at])
         return at
     if kind != BREAK:
-        following = _after(raw, at, stop)
+        following = at + width(raw[at])
         if following < stop and marks[following] == LETTER:
             return _run(marks, following, stop, LETTER, LETTER)
     first = at + 1 if raw[at] == 0x20 else at

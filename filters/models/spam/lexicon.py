@@ -96,8 +96,8 @@ def _unspaced(text: str) -> bool:
 def occurrences(folded: Texts, terms: Lexicon) -> Occurrences:
     """The occurrences of terms in texts folded with case."""
     hits = scan(folded, terms.tables)
-    order = np.lexsort((-hits.ends, hits.starts))
-    rows, starts, ends, numbers = (found[order] for found in (hits.rows, hits.starts, hits.ends, ~hits.formats))
+    rows, starts, ends, routes = hits[np.lexsort((-hits[:, 2], hits[:, 1]))].T
+    numbers = ~routes
     kept = _valid_hits(folded.buffer, folded.offsets, rows, starts, ends, terms.manners[numbers], unicode_classes())
     return Occurrences(rows[kept], starts[kept], ends[kept], numbers[kept])
 

@@ -5,18 +5,12 @@ values must meet stricter limits.
 """
 
 import re
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
-
-import numpy as np
-import numpy.typing as npt
 
 from winnow.filters.private.credentials.checks import entropy
-from winnow.filters.private.credentials.formats import ALNUM, LOWER_ALNUM, LOWER_HEX, URL_SAFE
-from winnow.filters.private.credentials.scan import Anchored, Bytes
-from winnow.schemas.kernels import kernel, leaf
-
-Ints: TypeAlias = npt.NDArray[np.int64]
+from winnow.filters.private.credentials.formats import ALNUM, DIGITS, LOWER_ALNUM, LOWER_HEX, URL_SAFE
+from winnow.filters.private.credentials.scan import Anchored
 
 NAME, URL = 20, 21
 
@@ -35,153 +29,83 @@ _NONE, _SPACE, _COMMA, _COLON, _EQUALS = range(5)
 QUOTED = 8  # added to the operator
 
 _MOST_NAME = 48
-_MOST_VALUE = 256
 _MOST_USERINFO = 512
 _LONG = 24  # characters of a value that only a space separates from its name
 _SHORT_QUOTED, _SHORT = 6, 8  # characters of the shortest value
 
 
-@leaf  # type: ignore[untyped-decorator]
-def _letter(byte: int) -> bool:
-    return 97 <= byte <= 122 or 65 <= byte <= 90
+_LETTERS = ALNUM.removeprefix(DIGITS).encode()
+_NAME_CHARACTERS = b"%s_-." % ALNUM.encode()
+_MARKS = b"=:\"'` ]\\"  # that end an anchor
+_REST = re.compile(rb"[\w-]*+")
+_ASSIGNED = re.compile(
+    rb"""
+    (?P<closing> ["'`\]\\]{0,4}+ )
+    (?> [ \t]{0,8}+ (?P<operator> (?= [=:] | != ) [=:!>]{1,3}+ ) [ \t]{0,8}+
+      | [ \t]{0,8}+ (?P<comma> , ) [ \t]{0,8}+
+      | [ \t]{1,8}+ )
+    (?: [@A-Za-z] (?= ["'`] ) )?+  # @"x" and b"x"
+    (?: \\ (?= ["'`] ) )?+  # JSON inside a string
+    (?: (?P<mark> ["'`] ) (?P<quoted> (?: (?! (?P=mark) ) [^\n] ){0,255}+ ) (?P=mark)
+      | (?P<bare> [^\x00-\x20"'`,;<>(){}\[\]|&\\\x80-\xff]{0,256}+ )
+        (?! [^\x00-\x20"'`,;<>){}\]|&\\\x80-\xff] )  # too long, or a call with an unknown result
+    )
+    """,
+    re.VERBOSE,
+)
+_USERINFO = re.compile(rb"([^\x00-\x20\x7f-\xff:@/?\#\"'`<>]*+):([^\x00-\x20\x7f-\xff@/?\#\"'`<>]++)@")
 
 
-@leaf  # type: ignore[untyped-decorator]
-def _of_name(byte: int) -> bool:
-    return _letter(byte) or 48 <= byte <= 57 or byte == 95 or byte == 45
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """The byte ranges of a name or user and of its value, and the operator between them."""
+
+    first: int
+    last: int
+    start: int
+    end: int
+    operator: int
 
 
-@leaf  # type: ignore[untyped-decorator]
-def _quote(byte: int) -> bool:
-    return byte == 34 or byte == 39 or byte == 96
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _spaces(text: Bytes, at: int, end: int) -> int:
-    stop = min(end, at + 8)
-    while at < stop and (text[at] == 32 or text[at] == 9):
-        at += 1
-    return at
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _operator(text: Bytes, at: int, end: int, closed: bool) -> tuple[int, int]:
-    """The operator between a name and its value, and the start of the value."""
-    place = _spaces(text, at, end)
-    if place == end:
-        return _NONE, at
-    byte = text[place]
-    if byte == 61 or byte == 58 or (byte == 33 and place + 1 < end and text[place + 1] == 61):
-        kind = _COLON if byte == 58 else _EQUALS
-        stop = min(end, place + 3)
-        while place < stop and (text[place] == 61 or text[place] == 58 or text[place] == 33 or text[place] == 62):
-            kind = _EQUALS if text[place] == 61 else kind
-            place += 1
-        return kind, _spaces(text, place, end)
-    if byte == 44 and closed:
-        return _COMMA, _spaces(text, place + 1, end)
-    return (_SPACE, place) if place > at else (_NONE, at)
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _ends_value(byte: int) -> bool:
-    return byte <= 32 or _quote(byte) or byte in (44, 59, 60, 62, 40, 41, 123, 125, 91, 93, 124, 38, 92) or byte >= 128
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _value(text: Bytes, at: int, end: int) -> tuple[int, int, bool]:
-    """The value that begins here, and whether it is quoted; an empty range if there is none."""
-    if at + 1 < end and (text[at] == 64 or _letter(text[at])) and _quote(text[at + 1]):
-        at += 1  # @"…" and b"…"
-    if at + 1 < end and text[at] == 92 and _quote(text[at + 1]):
-        at += 1  # JSON inside a string
-    if at < end and _quote(text[at]):
-        mark, at = text[at], at + 1
-        stop, last = at, min(end, at + _MOST_VALUE)
-        while stop < last and text[stop] != mark and text[stop] != 10:
-            stop += 1
-        if stop == last or text[stop] != mark:
-            return at, at, True
-        return at, stop - 1 if stop > at and text[stop - 1] == 92 else stop, True
-    stop, last = at, min(end, at + _MOST_VALUE + 1)
-    while stop < last and not _ends_value(text[stop]):
-        stop += 1
-    if stop - at > _MOST_VALUE or (stop < end and (text[stop] == 40 or text[stop] == 91)):
-        return at, at, False  # too long, or a call with an unknown result
-    return at, stop, False
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _worth_a_look(text: Bytes, start: int, stop: int, kind: int, quoted: bool) -> bool:
+def _is_worth_a_look(value: bytes, kind: int, quoted: bool) -> bool:
     """A quick test that most values fail: long enough, and not only letters or only digits."""
-    length = stop - start
-    if length < (_SHORT_QUOTED if quoted else _SHORT) or (kind == _SPACE and length < _LONG):
+    length = len(value)
+    if length < (_SHORT_QUOTED if quoted else _SHORT) or (kind == _SPACE and length < _LONG) or min(value) <= 32:
         return False
-    letters, digits, others = 0, 0, 0
-    for place in range(start, stop):
-        if _letter(text[place]):
-            letters += 1
-        elif 48 <= text[place] <= 57:
-            digits += 1
-        elif text[place] <= 32:
-            return False
-        else:
-            others += 1
-    return (letters > 0 and (digits > 0 or (quoted and others > 0))) or length == _LONG
+    digits = len(value) - len(value.translate(None, DIGITS.encode()))
+    letters = len(value) - len(value.translate(None, _LETTERS))
+    return (letters > 0 and (digits > 0 or (quoted and letters < length))) or length == _LONG
 
 
-@leaf  # type: ignore[untyped-decorator]
-def _assignment(text: Bytes, at: int, stop: int, begin: int, end: int) -> tuple[int, int, int, int, int]:
-    first, least = at, max(begin, at - _MOST_NAME)
-    while first > least and (_of_name(text[first - 1]) or text[first - 1] == 46):
-        first -= 1
-    last, most = stop, min(end, stop + _MOST_NAME)
-    while last > at and not _of_name(text[last - 1]) and text[last - 1] < 128:
-        last -= 1  # the mark after `pwd` and `key`
-    while last < most and _of_name(text[last]):
-        last += 1
-    place, most, closed = last, min(end, last + 4), False
-    while place < most and (_quote(text[place]) or text[place] == 93 or text[place] == 92):
-        closed |= _quote(text[place])
-        place += 1
-    kind, place = _operator(text, place, end, closed)
-    if kind == _NONE:
-        return first, last, last, last, kind
-    start, stop, quoted = _value(text, place, end)
-    if (kind == _COMMA and not quoted) or not _worth_a_look(text, start, stop, kind, quoted):
-        return first, last, last, last, kind
-    return first, last, start, stop, kind + (QUOTED if quoted else 0)
+def assignment(text: memoryview, at: int, stop: int, begin: int, end: int) -> Assignment | None:
+    """The value that is assigned to the name around this anchor, in a text from `begin` to `end`."""
+    last = at + len(bytes(text[at:stop]).rstrip(_MARKS))
+    rest = _REST.match(text, last, min(end, stop + _MOST_NAME))
+    last = rest.end() if rest else last
+    found = _ASSIGNED.match(text, last, end)
+    if found is None:
+        return None
+    operator, closing, quoted = found["operator"], found["closing"], found["quoted"] is not None
+    kind = _COMMA if found["comma"] else _SPACE
+    if operator:
+        kind = _COLON if operator[0] == 58 and b"=" not in operator else _EQUALS
+    start, stop = found.span("quoted" if quoted else "bare")
+    stop -= quoted and stop > start and text[stop - 1] == 92
+    if kind == _COMMA and not (quoted and closing.strip(b"]\\")):
+        return None
+    if not _is_worth_a_look(bytes(text[start:stop]), kind, quoted):
+        return None
+    before = bytes(text[max(begin, at - _MOST_NAME) : at])
+    first = at - len(before) + len(before.rstrip(_NAME_CHARACTERS))
+    return Assignment(first, last, start, stop, kind + (QUOTED if quoted else 0))
 
 
-@leaf  # type: ignore[untyped-decorator]
-def _userinfo(text: Bytes, at: int, end: int) -> tuple[int, int, int, int, int]:
+def userinfo(text: memoryview, at: int, end: int) -> Assignment | None:
     """The user and password between `://` and `@`."""
-    place, last, colon = at, min(end, at + _MOST_USERINFO), -1
-    while place < last:
-        byte = text[place]
-        if byte == 64:
-            if colon >= 0 and place > colon + 1 and place + 1 < end and text[place + 1] > 32:
-                return at, colon, colon + 1, place, _NONE
-            break
-        if byte <= 32 or byte >= 127 or byte in (47, 63, 35, 34, 39, 96, 60, 62):
-            break
-        if byte == 58 and colon < 0:
-            colon = place
-        place += 1
-    return at, at, at, at, _NONE
-
-
-@kernel  # type: ignore[untyped-decorator]
-def assignments(text: Bytes, offsets: Ints, rows: Ints, starts: Ints, ends: Ints, routes: Ints) -> Ints:
-    """For each position: the ranges of name or user and of value, and the operator; empty if there is no value."""
-    found = np.zeros((len(rows), 5), np.int64)
-    for number in range(len(rows)):
-        begin, end = offsets[rows[number]], offsets[rows[number] + 1]
-        if routes[number] == NAME:
-            found[number] = _assignment(text, starts[number], ends[number], begin, end)
-        else:
-            found[number] = _userinfo(text, ends[number], end)
-    return found
+    found = _USERINFO.match(text, at, min(end, at + _MOST_USERINFO))
+    if found is None or found.end() == end or text[found.end()] <= 32:
+        return None
+    return Assignment(*found.span(1), *found.span(2), _NONE)
 
 
 _NAMES = (

@@ -2,24 +2,23 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-
-import numpy as np
+from functools import lru_cache, partial
 
 from winnow.filters.language.kernels.spans import Texts
 from winnow.filters.private.credentials.assignments import ANCHORS as ASSIGNED
 from winnow.filters.private.credentials.assignments import (
     NAME,
     URL,
-    assignments,
+    assignment,
     kind_of_assignment,
     kind_of_userinfo,
+    userinfo,
 )
 from winnow.filters.private.credentials.blocks import ANCHORS as BLOCKS
 from winnow.filters.private.credentials.blocks import PEM, PUTTY, block_at
 from winnow.filters.private.credentials.checks import checked
-from winnow.filters.private.credentials.formats import FORMATS
-from winnow.filters.private.credentials.scan import Hits, Tables, scan_in_pieces, tables_of
+from winnow.filters.private.credentials.formats import FORMATS, Format
+from winnow.filters.private.credentials.scan import Tables, hits_in_pieces, tables_of
 
 _OF_NAMES = ("aws_secret_key", "ibm_cos_secret", "cloudant_credential", "softlayer_key", "ibm_cloud_key")
 
@@ -59,13 +58,9 @@ def credentials(texts: Texts, settings: Settings) -> tuple[list[Credential], fro
 
     Byte ranges do not overlap: overlapping ones are merged, with the kind of the longest.
     """
-    found: dict[int, set[Credential]] = {}
-    full: set[int] = set()
-    for hits in scan_in_pieces(texts, _tables(settings)):
-        if full:
-            hits = hits.only(~np.isin(hits.rows, list(full)))
-        # Matches that reach Python are rare in ordinary texts, and bounded in all.
-        for one in (*_tokens(texts, hits), *_blocks(texts, hits), *_assigned(texts, hits)):
+    tables, found, full = _tables(settings), dict[int, set[Credential]](), set[int]()
+    for hits in hits_in_pieces(texts, tables):  # rare in ordinary texts
+        for one in _found(texts, tables, hits.tolist(), full):
             of_row = found.setdefault(one.row, set())
             of_row.add(one)
             if len(of_row) > settings.max_spans:
@@ -88,52 +83,49 @@ def _joined(found: list[Credential]) -> Iterator[Credential]:
             end = max(end, one.end) if len(run) > 1 else one.end
 
 
-def _text(texts: Texts, start: int, end: int) -> str:
-    return texts.buffer[start:end].tobytes().decode("utf-8", "replace")
-
-
-def _tokens(texts: Texts, hits: Hits) -> Iterator[Credential]:
-    for at in np.flatnonzero(hits.formats >= 0):
-        row, start, form = int(hits.rows[at]), int(hits.starts[at]), FORMATS[hits.formats[at]]
-        found = _text(texts, start, int(hits.ends[at]))
-        literal = next((one for one in form.literals if one in found), "")
-        token = checked(form.check, found, literal)
-        if token:
-            first = start + found.index(token) - int(texts.offsets[row])
-            yield Credential(row, first, first + len(token), form.kind)
-
-
-def _blocks(texts: Texts, hits: Hits) -> Iterator[Credential]:
-    chosen = np.flatnonzero((hits.formats == ~PEM) | (hits.formats == ~PUTTY))
-    read, text, begin = -1, b"", 0
-    for row, place, route in zip(hits.rows[chosen], hits.starts[chosen], ~hits.formats[chosen], strict=True):
+def _found(texts: Texts, tables: Tables, hits: list[list[int]], full: set[int]) -> Iterator[Credential]:
+    """The credentials at the hits of texts that are not full."""
+    text, block_of, read = texts.buffer.data, lru_cache(maxsize=1)(partial(_block_text, texts)), -1
+    seen, begin, end = -1, 0, 0
+    for row, at, stop, route in hits:
         if row != read:
-            begin, stop = texts.offsets[row : row + 2].tolist()
-            read, text = row, texts.buffer[begin:stop].tobytes()
-        start, end = block_at(text, int(place) - begin, int(route))
-        if start < end:
-            yield Credential(int(row), start, end, "private_key")
-
-
-def _assigned(texts: Texts, hits: Hits) -> Iterator[Credential]:
-    chosen = np.flatnonzero((hits.formats == ~NAME) | (hits.formats == ~URL))
-    rows, routes = hits.rows[chosen], ~hits.formats[chosen]
-    places = assignments(texts.buffer, texts.offsets, rows, hits.starts[chosen], hits.ends[chosen], routes)
-    solid = np.flatnonzero(places[:, 2] < places[:, 3])
-    seen = -1
-    for at in solid:
-        row, route = int(rows[at]), routes[at]
-        first, last, start, end, operator = map(int, places[at])
-        if route == NAME and start == seen:  # as `secret_token`, found twice
+            read, (begin, end) = row, texts.offsets[row : row + 2].tolist()
+        if row in full:
             continue
-        name, value = _text(texts, first, last), _text(texts, start, end)
-        begin = int(texts.offsets[row])
-        if route == URL:
-            host = _text(texts, end + 1, min(end + 256, int(texts.offsets[row + 1]))).split("/", 1)[0].split(":")[0]
-            kind = kind_of_userinfo(name, value, host)
-            start = first
-        else:
-            seen = start
-            kind = kind_of_assignment(name, value, operator)
+        kind, start, last = None, begin, begin
+        if route >= 0:
+            if around := tables.formats[route].around(text, at, stop, begin, end):
+                kind, start, last = _token(text, *around, FORMATS[route])
+        elif ~route in (PEM, PUTTY):
+            start, last = block_at(block_of(row), at - begin, ~route)
+            kind, start, last = "private_key" if start < last else None, begin + start, begin + last
+        elif ~route == NAME:
+            one = assignment(text, at, stop, begin, end)
+            if one and one.start != seen:  # as `secret_token`, found twice
+                seen = start = one.start
+                last = one.end
+                kind = kind_of_assignment(
+                    _written(text, one.first, one.last), _written(text, start, last), one.operator
+                )
+        elif one := userinfo(text, stop, end):
+            host = _written(text, one.end + 1, min(one.end + 256, end)).split("/", 1)[0].split(":")[0]
+            start, last = one.first, one.end
+            kind = kind_of_userinfo(_written(text, start, one.last), _written(text, one.start, last), host)
         if kind is not None:
-            yield Credential(row, start - begin, end - begin, kind)
+            yield Credential(row, start - begin, last - begin, kind)
+
+
+def _written(text: memoryview, start: int, end: int) -> str:
+    return bytes(text[start:end]).decode("utf-8", "replace")
+
+
+def _block_text(texts: Texts, row: int) -> bytes:
+    return texts.buffer[texts.offsets[row] : texts.offsets[row + 1]].tobytes()
+
+
+def _token(text: memoryview, start: int, end: int, form: Format) -> tuple[str | None, int, int]:
+    """The kind of a token and where it is, if its check holds."""
+    found = _written(text, start, end)
+    token = checked(form.check, found, next((one for one in form.literals if one in found), ""))
+    first = start + found.index(token) if token else start
+    return (form.kind if token else None), first, first + len(token or "")

@@ -1,9 +1,10 @@
-"""Search all texts for the fixed parts of formats in one pass, and test the text around them.
+"""Search all texts for the fixed parts of formats in one pass; what must stand around them is tested where they are.
 
 The four bytes at every position are looked up in a bit table; the few matches are compared in full. A format may read
 only a bounded text around its fixed part, so the pass is linear.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from winnow.filters.language.kernels.memory import eight_bytes
 from winnow.filters.language.kernels.spans import Texts
-from winnow.filters.private.credentials.formats import Format, Run
+from winnow.filters.private.credentials.formats import Format
 from winnow.schemas.kernels import kernel, leaf
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
@@ -30,7 +31,6 @@ _BLOCK = 1 << 12  # positions examined at a time
 _PIECE = 4 << 20  # bytes of texts whose hits are held at once, as a text may consist of hits
 
 _LITERAL, _LENGTH, _ANCHOR, _ROUTE = range(4)  # the columns of an entry
-_TAIL, _TAIL_END, _BEFORE, _BEFORE_END, _NOT_BEFORE, _NOT_BEHIND = range(6)  # the columns of a format
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,56 +50,48 @@ class Tables:
     keys: npt.NDArray[np.uint64]  # of each entry, sorted
     entries: Ints
     blob: Bytes  # the fixed texts
-    formats: Ints
-    runs: Ints  # set, least, most
-    sets: npt.NDArray[np.uint64]  # by byte: bits of the sets that contain it
+    formats: tuple["Surroundings", ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Hits:
-    """Matches: text numbers, byte ranges of the buffer, and format numbers or, below 0, ~routes."""
+class Surroundings:
+    """What must stand around the fixed part of a format."""
 
-    rows: Ints
-    starts: Ints
-    ends: Ints
-    formats: Ints
+    before: tuple[tuple[bytes, int, int], ...]  # the characters of each run, the least and the most of them
+    not_before: bytes
+    tail: re.Pattern[bytes]
 
-    def only(self, chosen: npt.NDArray[np.bool_]) -> "Hits":
-        """Select matches."""
-        return Hits(self.rows[chosen], self.starts[chosen], self.ends[chosen], self.formats[chosen])
+    @classmethod
+    def of(cls, form: Format) -> "Surroundings":
+        """Those of a format."""
+        runs = ((re.escape(run.characters), run.least, run.most) for run in form.tail)
+        tail = "".join(f"[{characters}]{{{least},{most}}}+" for characters, least, most in runs)
+        behind = f"(?![{re.escape(form.not_behind)}])" if form.not_behind else ""
+        before = tuple((run.characters.encode(), run.least, run.most) for run in form.before)
+        return cls(before, form.not_before.encode(), re.compile((tail + behind).encode()))
 
-
-class _Sets:
-    """Character sets, each with its bit."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[frozenset[str], int] = {}
-
-    def number(self, characters: str) -> int:
-        found = self._numbers.setdefault(frozenset(characters), len(self._numbers))
-        if found >= 64:
-            raise ValueError("more character sets than bits")
-        return found
-
-    def table(self) -> npt.NDArray[np.uint64]:
-        table = np.zeros(256, np.uint64)
-        for characters, number in self._numbers.items():
-            for character in characters:
-                table[ord(character)] |= np.uint64(1 << number)
-        return table
+    def around(self, text: memoryview, start: int, stop: int, begin: int, end: int) -> tuple[int, int] | None:
+        """The start and end of the token whose fixed part is in this range, in a text from `begin` to `end`."""
+        for characters, least, most in self.before:
+            run = bytes(text[max(begin, start - most) : start])
+            length = len(run) - len(run.rstrip(characters))
+            if length < least:
+                return None
+            start -= length
+        # Checked before its long runs are read: if it may not begin within such a run, none is read twice. A letter may
+        # belong to an escape such as `\\n` in code or JSON.
+        if start > begin and text[start - 1] in self.not_before:
+            escape = bytes(text[max(begin, start - 2) : start])
+            if escape not in (rb"\n", rb"\r", rb"\t"):
+                return None
+        tail = self.tail.match(text, stop, end)
+        return (start, tail.end()) if tail else None
 
 
 def tables_of(formats: Sequence[Format], anchored: Sequence[Anchored]) -> Tables:
     """Build the arrays for these formats and fixed texts."""
-    sets, blob = _Sets(), bytearray()
-    runs: list[tuple[int, int, int]] = []
-    rows: list[tuple[int, ...]] = []
+    blob = bytearray()
     keyed: list[tuple[bytes, tuple[int, int, int, int]]] = []
-
-    def written(pieces: Sequence[Run]) -> tuple[int, int]:
-        first = len(runs)
-        runs.extend((sets.number(run.characters), run.least, run.most) for run in pieces)
-        return first, len(runs)
 
     def enter(literal: str, anchor: int, route: int, followers: Sequence[str]) -> None:
         at = len(blob)
@@ -112,8 +104,6 @@ def tables_of(formats: Sequence[Format], anchored: Sequence[Anchored]) -> Tables
             keyed.append((key, (at, len(literal.encode()), anchor, route)))
 
     for number, form in enumerate(formats):
-        tail, before = written(form.tail), written(form.before)
-        rows.append((*tail, *before, sets.number(form.not_before), sets.number(form.not_behind)))
         followers = [run.characters for run in form.tail for _ in range(run.least)]
         for literal in form.literals:
             enter(literal, form.anchor, number, followers)
@@ -142,91 +132,8 @@ def tables_of(formats: Sequence[Format], anchored: Sequence[Anchored]) -> Tables
         keys,
         entries,
         np.frombuffer(bytes(blob), np.uint8),
-        np.array(rows, np.int64).reshape(-1, 6),
-        np.array(runs, np.int64).reshape(-1, 3),
-        sets.table(),
+        tuple(map(Surroundings.of, formats)),
     )
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _same(text: Bytes, at: int, blob: Bytes, literal: int, length: int) -> bool:
-    for place in range(length):  # noqa: SIM110, numba knows no generators here
-        if text[at + place] != blob[literal + place]:
-            return False
-    return True
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _forwards(text: Bytes, at: int, end: int, runs: Ints, first: int, last: int, sets: npt.NDArray[np.uint64]) -> int:
-    """The end of the runs that begin here; -1 if they do not match."""
-    for number in range(first, last):
-        bit = np.uint64(1) << np.uint64(runs[number, 0])
-        stop = min(end, at + runs[number, 2])
-        start = at
-        while at < stop and sets[text[at]] & bit:
-            at += 1
-        if at - start < runs[number, 1]:
-            return -1
-    return at
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _backwards(
-    text: Bytes, at: int, begin: int, runs: Ints, first: int, last: int, sets: npt.NDArray[np.uint64]
-) -> int:
-    """The start of the runs that end here; -1 if they do not match."""
-    for number in range(first, last):
-        bit = np.uint64(1) << np.uint64(runs[number, 0])
-        stop = max(begin, at - runs[number, 2])
-        start = at
-        while at > stop and sets[text[at - 1]] & bit:
-            at -= 1
-        if start - at < runs[number, 1]:
-            return -1
-    return at
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _escape(text: Bytes, at: int, begin: int) -> bool:
-    """Whether the preceding letter belongs to an escape such as `\\n` in code or JSON."""
-    before = text[at - 1]
-    return at - 2 >= begin and text[at - 2] == 92 and (before == 110 or before == 114 or before == 116)
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _fitting(
-    text: Bytes,
-    start: int,
-    stop: int,
-    begin: int,
-    end: int,
-    form: Ints,
-    runs: Ints,
-    sets: npt.NDArray[np.uint64],
-) -> tuple[int, int]:
-    """The start and end of the token whose fixed part is in this range; -1 and -1 if there is none."""
-    if form[_BEFORE] < form[_BEFORE_END]:
-        start = _backwards(text, start, begin, runs, form[_BEFORE], form[_BEFORE_END], sets)
-        if start < 0:
-            return -1, -1
-    # Checked before its long runs are read: if it may not begin within such a run, none is read twice.
-    before = np.uint64(1) << np.uint64(form[_NOT_BEFORE])
-    if start > begin and sets[text[start - 1]] & before and not _escape(text, start, begin):
-        return -1, -1
-    stop = _forwards(text, stop, end, runs, form[_TAIL], form[_TAIL_END], sets)
-    behind = np.uint64(1) << np.uint64(form[_NOT_BEHIND])
-    if stop < 0 or (stop < end and sets[text[stop]] & behind):
-        return -1, -1
-    return start, stop
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _slot(key: np.uint64, slots: npt.NDArray[np.int32], keys: npt.NDArray[np.uint64]) -> int:
-    """The first entry that begins with these four bytes, or -1."""
-    slot = np.int64((key * _MIX & _LOW) >> _SHIFT) % _SLOTS
-    while slots[slot] >= 0 and keys[slots[slot]] != key:
-        slot = (slot + 1) % _SLOTS
-    return int(slots[slot])
 
 
 @leaf  # type: ignore[untyped-decorator]
@@ -266,7 +173,10 @@ def _anchors(
             key = np.uint64(0)
             for place in range(_KEY):
                 key |= np.uint64(text[places[number] + place]) << np.uint64(8 * place)
-            entry = _slot(key, slots, keys)
+            slot = np.int64((key * _MIX & _LOW) >> _SHIFT) % _SLOTS
+            while slots[slot] >= 0 and keys[slots[slot]] != key:
+                slot = (slot + 1) % _SLOTS
+            entry = slots[slot]  # the first that begins with these four bytes
             if entry >= 0:
                 if used == len(found):
                     wider = np.empty((2 * used, 2), np.int64)
@@ -279,63 +189,47 @@ def _anchors(
 
 @kernel  # type: ignore[untyped-decorator]
 def _matched(
-    text: Bytes,
-    offsets: Ints,
-    anchors: Ints,
-    keys: npt.NDArray[np.uint64],
-    entries: Ints,
-    blob: Bytes,
-    formats: Ints,
-    runs: Ints,
-    sets: npt.NDArray[np.uint64],
+    text: Bytes, offsets: Ints, anchors: Ints, keys: npt.NDArray[np.uint64], entries: Ints, blob: Bytes
 ) -> Ints:
-    """The anchors that are part of a complete fixed text, within one text, and whose format matches."""
+    """The anchors that are part of a complete fixed text, within one text."""
     found, used = np.empty((64, 4), np.int64), 0
     row = 0 if len(anchors) == 0 else np.searchsorted(offsets, anchors[0, 0], "right") - 1
     for number in range(len(anchors)):
         at, entry = anchors[number]
         while offsets[row + 1] <= at:
             row += 1
-        begin, end = offsets[row], offsets[row + 1]
         key = keys[entry]
         while entry < len(keys) and keys[entry] == key:
-            start = at - entries[entry, _ANCHOR]
+            start, literal = at - entries[entry, _ANCHOR], entries[entry, _LITERAL]
             stop = start + entries[entry, _LENGTH]
-            route = entries[entry, _ROUTE]
-            fits = start >= begin and stop <= end and _same(text, start, blob, entries[entry, _LITERAL], stop - start)
-            if fits and route >= 0:
-                start, stop = _fitting(text, start, stop, begin, end, formats[route], runs, sets)
-                fits = start >= 0
-            if fits:
+            same = start >= offsets[row] and stop <= offsets[row + 1]
+            for place in range(start, stop if same else start):
+                same = same and text[place] == blob[literal + place - start]
+            if same:
                 if used == len(found):
                     wider = np.empty((2 * used, 4), np.int64)
                     wider[:used] = found
                     found = wider
-                found[used, 0], found[used, 1], found[used, 2], found[used, 3] = row, start, stop, route
+                found[used, 0], found[used, 1], found[used, 2], found[used, 3] = (
+                    row,
+                    start,
+                    stop,
+                    entries[entry, _ROUTE],
+                )
                 used += 1
             entry += 1
     return found[:used]
 
 
-def scan_in_pieces(texts: Texts, tables: Tables) -> Iterator[Hits]:
+def hits_in_pieces(texts: Texts, tables: Tables) -> Iterator[Ints]:
     """Like `scan`, but some megabytes of texts at a time, as matches may take more memory than the texts."""
-    text, offsets = texts.buffer, texts.offsets
-    looked_for = (tables.keys, tables.entries, tables.blob, tables.formats, tables.runs, tables.sets)
-    last = int(offsets[-1])
-    for first in range(int(offsets[0]), last, _PIECE):
+    last = int(texts.offsets[-1])
+    for first in range(int(texts.offsets[0]), last, _PIECE):
         stop = min(last, first + _PIECE + _KEY - 1)
-        anchors = _anchors(text, first, stop, tables.bits, tables.slots, tables.keys)
-        found = _matched(text, offsets, anchors, *looked_for)
-        yield Hits(found[:, 0], found[:, 1], found[:, 2], found[:, 3])
+        anchors = _anchors(texts.buffer, first, stop, tables.bits, tables.slots, tables.keys)
+        yield _matched(texts.buffer, texts.offsets, anchors, tables.keys, tables.entries, tables.blob)
 
 
-def scan(texts: Texts, tables: Tables) -> Hits:
-    """All matches of formats and other fixed texts, in text order."""
-    pieces = list(scan_in_pieces(texts, tables))
-    none = np.zeros(0, np.int64)
-    return Hits(
-        np.concatenate([none, *(piece.rows for piece in pieces)]),
-        np.concatenate([none, *(piece.starts for piece in pieces)]),
-        np.concatenate([none, *(piece.ends for piece in pieces)]),
-        np.concatenate([none, *(piece.formats for piece in pieces)]),
-    )
+def scan(texts: Texts, tables: Tables) -> Ints:
+    """All fixed texts, in text order: the text's number, the byte range in the buffer, and the format or ~route."""
+    return np.concatenate([np.zeros((0, 4), np.int64), *hits_in_pieces(texts, tables)])

@@ -173,13 +173,6 @@ def _joined(text: Bytes, at: int, end: int) -> bool:
     return False
 
 
-@leaf  # type: ignore[untyped-decorator]
-def _led_by_plus(text: Bytes, low: int, at: int) -> bool:
-    if at > low and (text[at - 1] == 32 or text[at - 1] == 40):
-        at -= 1
-    return at > low and text[at - 1] == 43
-
-
 @kernel  # type: ignore[untyped-decorator]
 def _groups(
     text: Bytes, offsets: Ints, runs: Ints, starts: Ints, ends: Ints, least: int
@@ -209,7 +202,9 @@ def _groups(
     for group in range(count):
         while documents[row + 1] <= group:
             row += 1
-        plus[group] = _led_by_plus(text, offsets[row], starts[firsts[group]])
+        low, before = offsets[row], starts[firsts[group]]
+        before -= before > low and (text[before - 1] == 32 or text[before - 1] == 40)
+        plus[group] = before > low and text[before - 1] == 43
         for run in range(firsts[group], lasts[group]):
             for at in range(starts[run], ends[run]):
                 digits[put] = text[at] - 48

@@ -14,248 +14,173 @@ in some other languages. `name at host dot tld` in lower case without brackets i
 read for one at sign is bounded and ends at the next one, so the scan is linear.
 """
 
+import re
+import string
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.language.kernels.classes import ALPHA, MARK, Table, decode, flags_of, unicode_classes
 from winnow.filters.language.kernels.spans import Texts
-from winnow.filters.private.personal.detections import FIRST_ROOM, Detections, roomier
-from winnow.filters.private.personal.domains import top_level_domains
-from winnow.filters.private.personal.hosts import BRACKETED, NONE, SIGN, SPELLED, dot_start, host_end, is_reserved
-from winnow.filters.private.personal.letters import (
-    among,
+from winnow.filters.private.personal.detections import Detections
+from winnow.filters.private.personal.hosts import (
+    AT,
+    BRACKETED,
+    DOT,
+    SPELLED,
     bracketed,
-    character_before,
-    is_alnum,
-    is_hex,
-    small_letter,
-    unspaced,
-    word_list,
+    host_end,
+    is_reserved,
+    letters,
 )
+from winnow.filters.private.personal.matches import bytes_at
 from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["emails"]
 
 _BLOCK = 64
-_AFTER = 4  # bytes after a position that decide whether an at sign may be there
+_AFTER = 3  # bytes after a position that decide whether an at sign may be there
 _MAX_DOTS = 4  # written-out dots in a local part
 _MAX_LOCAL = 64  # RFC 5321, 4.5.3.1.1
+_ROOM = 4 * _MAX_LOCAL + 8  # bytes before a position that may matter for a local part
+_SERVICES = frozenset((b"git", b"hg", b"svn"))  # user names of repository hosts: git@host:owner/name
+_PATH = re.compile(b":[^ ]", re.DOTALL)
 
-# In brackets; `_none_near` checks their first letters.
-AT_WORDS = word_list("at a @ ät arroba arobase arobas chiocciola")
-_SERVICES = word_list("git hg svn")  # user names of repository hosts: git@host:owner/name
+_PLAIN_SIGN = re.compile(b"(@|%40)")
+_ANY_SIGN = re.compile(f"(@|%40)|({bracketed(AT)})|( AT )".encode())
+_DOT_BEFORE = re.compile(rf" ?{bracketed(DOT)} ?\Z".encode())
+_DOT_BYTES = 12  # of the longest bracketed dot and the blanks around it
+_ESCAPED = re.compile(r"%[0-9A-Fa-f]{2}(?=.)|\\u[0-9A-Fa-f]{4}(?=.)|\\[ntr](?=.)", re.DOTALL)
+
+_BYTES = np.arange(256)
+_ALNUM = np.isin(_BYTES, np.frombuffer((string.ascii_letters + string.digits).encode(), np.uint8)) | (_BYTES >= 0x80)
+_ENDS_LOCAL = _ALNUM | np.isin(_BYTES, np.frombuffer(b"._-+'~=%", np.uint8))
+_BEGINS_HOST = _ALNUM | (_BYTES == 91)
 
 Bytes = npt.NDArray[np.uint8]
-Ints = npt.NDArray[np.int64]
-Hashes = npt.NDArray[np.uint64]
 
 
-@leaf  # type: ignore[untyped-decorator]
-def _sign(text: Bytes, at: int, high: int, spelled_out: bool) -> tuple[int, int]:
-    """The notation of the at sign that begins here, and its end."""
-    byte = text[at]
-    if byte == 64:
-        return SIGN, at + 1
-    if byte == 37:
-        if at + 2 < high and text[at + 1] == 52 and text[at + 2] == 48:
-            return SIGN, at + 3
-        return NONE, at
-    if not spelled_out:
-        return NONE, at
-    if byte == 32:
-        if at + 3 < high and text[at + 1] == 65 and text[at + 2] == 84 and text[at + 3] == 32:
-            return SPELLED, at + 4
-        return NONE, at
-    end = bracketed(text, at, high, AT_WORDS)
-    return (NONE, at) if end < 0 else (BRACKETED, end)
+@lru_cache(maxsize=1)
+def _backwards() -> re.Pattern[str]:
+    """A local part, read backwards: in scripts with spaces, or in the others."""
+    spaced, unspaced = letters()
+    # The % of old gateways (`ada%host.org@relay.org`) is one that no two hexadecimal digits follow.
+    old = r"(?:(?<=[^\x00-\x7f])|(?<=..)(?<![0-9A-Fa-f]{2}))%"
+    some = f"{{1,{_MAX_LOCAL + 1}}}+"
+    return re.compile(rf"(?:[0-9A-Za-z._\-+'~={spaced}]|{old}){some}|([{unspaced}]{some})", re.DOTALL)
 
 
-@leaf  # type: ignore[untyped-decorator]
-def _local_start(text: Bytes, low: int, at: int, classes: Table) -> tuple[int, bool]:
+def _local_start(text: bytes, low: int, at: int) -> tuple[int, bool]:
     """The start of the local part that ends here, or -1, and whether its script has no spaces."""
-    start, characters, other = at, 0, False
-    while start > low:
-        byte = text[start - 1]
-        if byte < 0x80:
-            # . _ - + ' ~ = and the % of old gateways (`ada%host.org@relay.org`), which no two hexadecimal digits follow
-            plain = byte == 46 or byte == 95 or byte == 45 or byte == 43 or byte == 39 or byte == 126 or byte == 61
-            plain = plain or (byte == 37 and start + 1 < at and not (is_hex(text[start]) and is_hex(text[start + 1])))
-            if other or not (plain or is_alnum(byte)):
-                break
-            start -= 1
-        else:
-            begin = character_before(text, low, start)
-            point = decode(text, begin)
-            if not flags_of(classes, point) & (ALPHA | MARK):
-                break
-            if unspaced(point):
-                if start < at and not other:
-                    break
-                other = True
-            elif other:
-                break
-            start = begin
-        characters += 1
-        if characters > _MAX_LOCAL:
-            return -1, False
-    if start > low and start < at:
-        start = _unescaped(text, start, at)
-    start = _cut(text, start, at)
-    return (start if start < at else -1), other
+    window = text[max(low, at - _ROOM) : at].decode("utf-8", "ignore")[::-1]
+    found = _backwards().match(window)
+    if found is None or found.end() > _MAX_LOCAL:
+        return -1, False
+    local = found[0][::-1]
+    if escape := _ESCAPED.match(window[found.end() : found.end() + 1] + local):
+        local = local[escape.end() - 1 :]
+    local = _cut(local)
+    return (at - len(local.encode()) if local else -1), found[1] is not None
 
 
-@leaf  # type: ignore[untyped-decorator]
-def _unescaped(text: Bytes, start: int, at: int) -> int:
-    r"""The position after the rest of an escape whose sign ended the local part: %20, \n and \u003c."""
-    byte = text[start - 1]
-    if byte == 37 and at - start > 2 and is_hex(text[start]) and is_hex(text[start + 1]):
-        return start + 2
-    if byte == 92 and at - start > 1:
-        if text[start] == 117 and at - start > 5:
-            hexadecimal = True
-            for place in range(start + 1, start + 5):
-                hexadecimal = hexadecimal and is_hex(text[place])
-            return start + 5 if hexadecimal else start
-        if text[start] == 110 or text[start] == 116 or text[start] == 114:
-            return start + 1
-    return start
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _cut(text: Bytes, start: int, at: int) -> int:
-    """The position after text that is not part of an address: `href=`, a letter and quote (`l'`, `b'`), leading
-    signs."""
-    plus = False
-    for place in range(start, at):
-        byte = text[place]
-        if byte == 43 and place > start:
+def _cut(local: str) -> str:
+    """What is part of an address: without `href=`, a letter and quote (`l'`, `b'`) and leading signs."""
+    start, plus = 0, False
+    for place, character in enumerate(local):
+        if character == "+" and place > start:
             plus = True
-        elif byte == 61 and not plus:  # `bounces+ada=host.tld@` keeps it
+        elif character == "=" and not plus:  # `bounces+ada=host.tld@` keeps it
             start = place + 1
-        elif (
-            byte == 39 and place - start == 1 and small_letter(text[start]) != 111 and small_letter(text[start]) != 100
-        ):
+        elif character == "'" and place - start == 1 and local[start].isascii() and local[start] not in "oOdD":
             start = place + 1  # but O'Brien and D'Angelo
-    while start < at and (
-        text[start] == 46
-        or text[start] == 45
-        or text[start] == 43
-        or text[start] == 39
-        or text[start] == 126
-        or text[start] == 61
-        or text[start] == 37
-    ):
-        start += 1
-    return start
+    return local[start:].lstrip(".-+'~=%")
 
 
-@leaf  # type: ignore[untyped-decorator]
-def _has_small(text: Bytes, start: int, end: int) -> bool:
-    found = False
-    for at in range(start, end):
-        found = found or 97 <= text[at] <= 122
-    return found
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _address(
-    text: Bytes, low: int, at: int, high: int, spelled_out: bool, reserved: bool, classes: Table, table: Hashes
-) -> tuple[int, int]:
-    """The range of the address whose at sign begins here, in a text from `low` to `high`; -1 and -1 if there is
-    none."""
-    form, after = _sign(text, at, high, spelled_out)
-    if form == NONE:
-        return -1, -1
-    before = at
+def _address(text: bytes, low: int, at: int, spelled_out: bool, reserved: bool) -> tuple[int, int] | None:
+    """The range of the address whose at sign begins here, in what of a text begins at `low`; None if there is none."""
+    sign = (_ANY_SIGN if spelled_out else _PLAIN_SIGN).match(text, at)
+    if sign is None:
+        return None
+    form, before, after = sign.lastindex or 0, at, sign.end()
     if form == BRACKETED and (after - at > 3 or text[at + 1] == 64):  # `word(a) word` is prose
-        if before > low and text[before - 1] == 32:
-            before -= 1
-        if after < high and text[after] == 32:
-            after += 1
-    if before <= low or after >= high:
-        return -1, -1
-    start, unspaced = _local_start(text, low, before, classes)
+        before -= before > low and text[before - 1] == 32
+        after += after < len(text) and text[after] == 32
+    if before <= low or after >= len(text):
+        return None
+    start, unspaced = _local_start(text, low, before)
     if start < 0:
-        return -1, -1
+        return None
     if form == BRACKETED:
         for _ in range(_MAX_DOTS):
-            dot = dot_start(text, low, start)
-            before_dot = _local_start(text, low, dot, classes)[0] if dot > low else -1
+            dot = _DOT_BEFORE.search(text, max(low, start - _DOT_BYTES), start)
+            before_dot = _local_start(text, low, dot.start())[0] if dot and dot.start() > low else -1
             if before_dot < 0:
                 break
             start = before_dot
-    end, other = host_end(text, after, high, form, spelled_out, classes, table)
+    end, other = host_end(text, after, form, spelled_out)
     if end < 0 or (unspaced and not other):
-        return -1, -1
-    if form == SPELLED and not (_has_small(text, start, before) and _has_small(text, after, end)):
-        return -1, -1
-    if not reserved and is_reserved(text, after, end):
-        return -1, -1
-    if end + 1 < high and text[end] == 58 and text[end + 1] != 32 and among(text, start, before, _SERVICES):
-        return -1, -1
-    return start, end
+        return None
+    if form == SPELLED and not (_has_small(text[start:before]) and _has_small(text[after:end])):
+        return None
+    if not reserved and is_reserved(text[after:end]):
+        return None
+    is_service = _PATH.match(text, end) and text[start:before].lower() in _SERVICES
+    return None if is_service else (start, end)
+
+
+def _has_small(text: bytes) -> bool:
+    return any(97 <= byte <= 122 for byte in text)
 
 
 @leaf  # type: ignore[untyped-decorator]
-def _none_near(text: Bytes, at: np.uint64, spelled_out: bool) -> bool:
-    """Whether no at sign begins in the block of bytes from here on, in a few vector instructions."""
+def _mark_signs(text: Bytes, at: np.uint64, spelled_out: bool, maybe: Bytes) -> np.uint8:
+    """Mark where in a block an at sign may begin, by four bytes, in a few vector instructions; 0 if there is none."""
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
-    found = np.uint8(0)
-    if not spelled_out:
-        for place in range(_BLOCK):
-            here = at + np.uint64(place)
-            byte = text[here]
-            found |= np.uint8(byte == 64) | (np.uint8(byte == 37) & np.uint8(text[here + one] == 52))
-        return bool(found == 0)
+    some = np.uint8(0)
     for place in range(_BLOCK):
         here = at + np.uint64(place)
         byte, second, third, fourth = text[here], text[here + one], text[here + two], text[here + three]
         small = second | np.uint8(32)
-        found |= (
-            np.uint8(byte == 64)
-            | (np.uint8(byte == 37) & np.uint8(second == 52))
-            | (np.uint8(byte == 32) & np.uint8(second == 65) & np.uint8(third == 84) & np.uint8(fourth == 32))
-            | (
-                (np.uint8(byte == 40) | np.uint8((byte | np.uint8(32)) == 123))
-                & (
-                    np.uint8(small == 97)
-                    | np.uint8(small == 99)
-                    | np.uint8(small == 96)
-                    | np.uint8(second == 32)
-                    | np.uint8(second == 0xC3)
-                )
+        found = np.uint8(byte == 64) | (np.uint8(byte == 37) & np.uint8(second == 52))
+        spelled = (np.uint8(byte == 32) & np.uint8(second == 65) & np.uint8(third == 84) & np.uint8(fourth == 32)) | (
+            (np.uint8(byte == 40) | np.uint8((byte | np.uint8(32)) == 123))
+            & (
+                np.uint8(small == 97)
+                | np.uint8(small == 99)
+                | np.uint8(small == 96)
+                | np.uint8(second == 32)
+                | np.uint8(second == 0xC3)
             )
         )
-    return bool(found == 0)
+        found |= spelled & np.uint8(spelled_out)
+        maybe[place] = found
+        some |= found
+    return some
 
 
 @kernel  # type: ignore[untyped-decorator]
-def _emails(
-    text: Bytes, offsets: Ints, spelled_out: bool, reserved: bool, classes: Table, table: Hashes
-) -> npt.NDArray[np.int64]:
-    """The text, start and end of every address."""
-    spans, count = np.empty((FIRST_ROOM, 3), np.int64), 0
-    for row in range(len(offsets) - 1):
-        low, high = offsets[row], offsets[row + 1]
-        at = low
-        while at < high:
-            stop = min(at + _BLOCK, high)
-            if at + _BLOCK + _AFTER <= high and _none_near(text, np.uint64(at), spelled_out):
-                at = stop
-                continue
-            while at < stop:
-                byte = text[at]
-                if byte == 64 or byte == 37 or (spelled_out and (byte in (32, 40, 91, 123))):
-                    start, end = _address(text, low, at, high, spelled_out, reserved, classes, table)
-                    if end > 0:
-                        if count == len(spans):
-                            spans = roomier(spans)
-                        spans[count] = (row, start, end)
-                        count += 1
-                        low = at = end
-                        continue
-                at += 1
-    return spans[:count].copy()
+def _signs(text: Bytes, spelled_out: bool) -> npt.NDArray[np.int64]:
+    """Where an at sign may begin."""
+    whole = max(0, (len(text) - _AFTER) // _BLOCK * _BLOCK)
+    rest = np.zeros(2 * _BLOCK + _AFTER, np.uint8)  # so that no block reads beyond the end
+    for place in range(whole, len(text)):
+        rest[place - whole] = text[place]
+    places, count = np.empty(256, np.int64), 0
+    maybe = np.empty(_BLOCK, np.uint8)
+    for first in range(0, whole + 2 * _BLOCK, _BLOCK):
+        if first < whole:
+            some = _mark_signs(text, np.uint64(first), spelled_out, maybe)
+        else:
+            some = _mark_signs(rest, np.uint64(first - whole), spelled_out, maybe)
+        if some:
+            if count + _BLOCK > len(places):
+                wider = np.empty(2 * len(places), np.int64)
+                wider[:count] = places[:count]
+                places = wider
+            for place in range(_BLOCK):
+                places[count] = first + place
+                count += maybe[place]
+    return places[:count].copy()
 
 
 def emails(texts: Texts, *, spelled_out: bool, reserved: bool) -> Detections:
@@ -266,6 +191,20 @@ def emails(texts: Texts, *, spelled_out: bool, reserved: bool) -> Detections:
         spelled_out: Also find obfuscated forms, such as `name [at] host [dot] tld`.
         reserved: Also find addresses that are reserved for examples.
     """
-    spans = _emails(texts.buffer, texts.offsets, spelled_out, reserved, unicode_classes(), top_level_domains())
+    first = int(texts.offsets[0])
+    places = _signs(texts.buffer[first : int(texts.offsets[-1])], spelled_out) + first
+    between = _ENDS_LOCAL[bytes_at(texts, places - 1)] & _BEGINS_HOST[bytes_at(texts, places + 1)]
+    places = places[between | (texts.buffer[places] != 64)]  # few names after a blank and `@` reach Python
+    rows = np.searchsorted(texts.offsets, places, side="right") - 1
+    found, read, text, begin, low = [], -1, b"", 0, 0
+    for row, place in zip(rows.tolist(), places.tolist(), strict=True):
+        if row != read:
+            begin, end = texts.offsets[row : row + 2].tolist()
+            read, text, low = row, texts.buffer[begin:end].tobytes(), 0
+        at = place - begin
+        if at >= low and (address := _address(text, low, at, spelled_out, reserved)):
+            found.append((row, begin + address[0], begin + address[1]))
+            low = address[1]
+    spans = np.array(found, np.int64).reshape(-1, 3)
     searched = np.ones(len(texts.offsets) - 1, np.bool_)
     return Detections("email", spans[:, 0], spans[:, 1], spans[:, 2], searched)

@@ -19,7 +19,7 @@ from winnow.filters.extras import required_package
 from winnow.filters.language.kernels.spans import Texts
 from winnow.filters.private.personal.candidates import DigitGroups, glued_after, glued_before
 from winnow.filters.private.personal.cues import Cues, window
-from winnow.filters.private.personal.detections import FIRST_ROOM, Detections, no_detections, roomier
+from winnow.filters.private.personal.detections import Detections, no_detections
 from winnow.filters.private.personal.person_numbers import STATES
 from winnow.filters.private.personal.regions import Regions
 from winnow.schemas.kernels import kernel, leaf
@@ -27,6 +27,9 @@ from winnow.schemas.kernels import kernel, leaf
 KIND = "national_id"
 
 _CLASSES = "9Aa-./+ "  # character classes of shapes; each trie node has a branch for each
+_CLASS_OF = np.full(256, -1, np.int8)  # of each byte
+_CLASS_OF[48:58], _CLASS_OF[65:91], _CLASS_OF[97:123] = 0, 1, 2
+_CLASS_OF[list(b"-./+ ")] = np.arange(3, 8)
 _DEEPEST = 24  # bytes read from one position: more than the longest shape
 _LETTERS_BEFORE = 6  # letters and digits that a shape may have before its first run of digits
 _STRONG = 5  # letters of an unambiguous cue, which may precede the number by some words
@@ -118,26 +121,6 @@ def _shapes() -> _Shapes:
 
 
 @leaf  # type: ignore[untyped-decorator]
-def _class(byte: np.uint8) -> int:
-    """The index of a byte's class in `_CLASSES`; -1 if it has none."""
-    if 48 <= byte <= 57:
-        return 0
-    if 65 <= byte <= 90:
-        return 1
-    if 97 <= byte <= 122:
-        return 2
-    if byte == 45:
-        return 3
-    if byte == 46:
-        return 4
-    if byte == 47:
-        return 5
-    if byte == 43:
-        return 6
-    return 7 if byte == 32 else -1
-
-
-@leaf  # type: ignore[untyped-decorator]
 def _longest(
     text: _Bytes, at: int, high: int, branches: npt.NDArray[np.int16], whole: npt.NDArray[np.int16], wanted: _Bools
 ) -> tuple[int, int]:
@@ -146,7 +129,7 @@ def _longest(
     for _ in range(_DEEPEST):
         if at >= high:
             break
-        branch = _class(text[at])
+        branch = _CLASS_OF[text[at]]
         if branch < 0 or branches[place, branch] == 0:
             break
         place = branches[place, branch]
@@ -197,7 +180,7 @@ def _shaped(
     whole: npt.NDArray[np.int16],
 ) -> _Ints:
     """Matches of shapes of the text's countries: text, start, end, shape; at most one around each run."""
-    found, count = np.empty((FIRST_ROOM, 4), np.int64), 0
+    found, count = np.empty((256, 4), np.int64), 0
     anything = np.zeros(len(wanted), np.bool_)
     for choice in range(len(wanted)):
         anything[choice] = wanted[choice].any()
@@ -209,10 +192,10 @@ def _shaped(
             if starts[run] < behind:
                 continue
             begin = starts[run]
-            while begin > behind and starts[run] - begin < _LETTERS_BEFORE and 0 <= _class(text[begin - 1]) <= 2:
+            while begin > behind and starts[run] - begin < _LETTERS_BEFORE and 0 <= _CLASS_OF[text[begin - 1]] <= 2:
                 begin -= 1
             shape, end = -1, begin
-            lettered = begin - 2 >= behind and text[begin - 1] == 45 and _class(text[begin - 2]) == 1
+            lettered = begin - 2 >= behind and text[begin - 1] == 45 and _CLASS_OF[text[begin - 2]] == 1
             if lettered and _begins(text, low, begin - 2):  # X-1234567-L
                 shape, end = _longest(text, begin - 2, high, branches, whole, wanted[chosen[row]])
                 if shape >= 0:
@@ -222,7 +205,9 @@ def _shaped(
             if shape < 0:
                 continue
             if count == len(found):
-                found = roomier(found)
+                wider = np.empty((2 * count, 4), np.int64)
+                wider[:count] = found
+                found = wider
             found[count, 0], found[count, 1], found[count, 2], found[count, 3] = row, begin, end, shape
             count += 1
             behind = end

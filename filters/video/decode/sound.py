@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.video.decode.signals import BLOCK_SECONDS, SCHEMAS
-from winnow.schemas.kernels import arithmetic, leaf
+from winnow.schemas.kernels import arithmetic
 
 if TYPE_CHECKING:
     from av.audio.frame import AudioFrame
@@ -52,7 +52,10 @@ class SoundBlocks:
             size = self._length() - self._filled
             part = samples[:, at : at + size]
             _weigh(part, self._weights, self._filters, self._state, self._open)
-            _find_loud(part, self._quiet, self._filled, self._loud)
+            loud = np.flatnonzero((np.abs(part) > self._quiet).any(axis=0))  # on any channel
+            if len(loud):
+                self._loud[0] = self._filled + loud[0] if self._loud[0] < 0 else self._loud[0]
+                self._loud[1] = self._filled + loud[-1]
             self._filled += part.shape[1]
             at += size
             if self._filled == self._length():
@@ -159,21 +162,3 @@ def _weigh(samples, weights, filters, state, found):  # type: ignore[no-untyped-
         found[0] += weights[channel] * weighted
         found[1] += squares
         found[2] = max(found[2], peak)
-
-
-@leaf
-def _find_loud(samples, quiet, filled, loud):  # type: ignore[no-untyped-def]
-    """Fills which sample of a block is the first, and which the last, that is not quiet on every channel."""
-    count = samples.shape[1]
-    for channel in range(samples.shape[0]):
-        first = 0
-        while first < count and abs(samples[channel, first]) <= quiet:
-            first += 1
-        if first == count:
-            continue
-        last = count - 1
-        while abs(samples[channel, last]) <= quiet:
-            last -= 1
-        if loud[0] < 0 or filled + first < loud[0]:
-            loud[0] = filled + first
-        loud[1] = max(loud[1], filled + last)

@@ -81,7 +81,7 @@ def export(
     also = [*(column.layer for column in recipe.captions), *(layer for one in exports for layer in one.layers)]
     draw = draw_of(recipe, mixed.store, mixed.generation, mixed.record, also)
     run = StageRun(console, engine, mixed.store)
-    run.warm()
+    run.warm(recipe.config)
 
     @cache
     def card() -> Closing:

@@ -23,6 +23,7 @@ from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.stages.running.warming import warm_kernels
 from winnow.runners.terminal.progress.stage import StageProgress, TaskInput, prefix_of
 from winnow.schemas.errors import StageError
+from winnow.schemas.recipe import Recipe
 
 TRIES = 3  # of a job whose worker died
 LOSSES = 4  # consecutive deaths without a new commit or a skipped row; a row is skipped after three
@@ -69,9 +70,9 @@ class StageRun:
     def __post_init__(self) -> None:
         self.engine.require_reachable(self.store.root)
 
-    def warm(self) -> None:
-        """Compile the kernels that the stage's tasks call, unless they are compiled."""
-        warm_kernels(quiet=self.console.quiet)
+    def warm(self, *recipes: Recipe) -> None:
+        """Compile the kernels that recipes call, or all of them, unless they are compiled."""
+        warm_kernels(*recipes, quiet=self.console.quiet)
 
     def tasks(
         self,

@@ -5,7 +5,7 @@ a few dozen texts through what a recipe may ask for: two through operators that 
 through deduplication, scores, a mixture and its exports. Neither a compiler nor a model gives its memory back, so each
 step has a process that is forked from one that has imported everything. What they compile is kept for every process
 after them (`winnow.schemas.kernels`), and steps whose kernels are as they were are left out. `winnow assets fetch` does
-this ahead; commands that run pipelines do it where it is due.
+this ahead; commands that run pipelines do it for what their recipe names, where it is due.
 """
 
 import os
@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
 from typing import Literal
@@ -25,6 +26,7 @@ from winnow.runners.stages.running.warming_steps import (
     KernelFiles,
     due_steps,
     forked,
+    named_in,
     run_step,
     steps_of,
     write_inputs,
@@ -36,6 +38,7 @@ from winnow.schemas.environment.modules import module_path, python_module
 from winnow.schemas.kernel_sources import all_kernels_key
 from winnow.schemas.kernels import kernel_folder
 from winnow.schemas.problems import one_line
+from winnow.schemas.recipe import Recipe, load_recipe
 
 WARMING_VARIABLE = "WINNOW_WARMING"
 """Set in the processes that compile, and by people who want no compiling ahead."""
@@ -60,19 +63,24 @@ _IMPORTS = (  # of every step; none starts a thread
 _THIS = "winnow.runners.stages.running.warming"  # also where this file is run as `__main__`
 
 
-def warm_kernels(*, quiet: bool = False) -> Warmed:
+def warm_kernels(*recipes: Recipe, quiet: bool = False) -> Warmed:
     """Compile what is not compiled yet, and say so on stderr; nothing is done where it cannot be kept.
 
     A failure is no error: what could not be compiled ahead is compiled when it is called.
+
+    Args:
+        recipes: Only what they call is compiled; everything without one.
+        quiet: No line is printed.
     """
     folder = kernel_folder()
     if folder is None or os.environ.get(WARMING_VARIABLE):
         return "already"
-    mark = folder / f"{all_kernels_key()}.warm"
-    if mark.exists():
+    named = frozenset[str]().union(*map(named_in, recipes)) if recipes else None
+    every, mark = (folder / f"{all_kernels_key()}{of}.warm" for of in ("", _digest(named)))
+    if every.exists() or mark.exists():
         return "already"
     files, began = KernelFiles.below(folder), time.monotonic()
-    due = {part: due_steps(steps_of(part), files) for part in PARTS}
+    due = {part: due_steps(steps_of(part, named), files) for part in PARTS}
     parts = [part for part, steps in due.items() if steps]
     if not parts:  # what has changed are no kernels
         mark.touch()
@@ -94,7 +102,7 @@ def warm_kernels(*, quiet: bool = False) -> Warmed:
     if not is_drawn_on(console):
         console.print(status().line(), soft_wrap=True)
     with temporary_folder("kernels") as scratch, StatusLine(console, status(), status):
-        reasons = [_last_line(folder) for folder in _failed(Path(scratch), parts)]
+        reasons = [_last_line(folder) for folder in _failed(Path(scratch), parts, named)]
     mark.touch()  # also after a failure: trying again in each run would cost more than compiling what is called
     console.print(
         f"kernels  {compiled()} compiled in {time.monotonic() - began:.0f} s, kept in {folder}",
@@ -107,7 +115,11 @@ def warm_kernels(*, quiet: bool = False) -> Warmed:
     return "partly" if reasons else "done"
 
 
-def _failed(scratch: Path, parts: Sequence[str]) -> list[Path]:
+def _digest(named: frozenset[str] | None) -> str:
+    return "" if named is None else f".{blake2b(repr(sorted(named)).encode(), digest_size=12).hexdigest()}"
+
+
+def _failed(scratch: Path, parts: Sequence[str], named: frozenset[str] | None) -> list[Path]:
     """Compile what parts need; returns the folders of the parts in which something failed."""
     for part in parts:
         (scratch / part).mkdir(parents=True)
@@ -115,7 +127,7 @@ def _failed(scratch: Path, parts: Sequence[str]) -> list[Path]:
     failed = []
     try:
         for part in parts:
-            running[part] = _process(part, scratch / part)
+            running[part] = _process(part, scratch / part, named)
         while running:
             for part, process in list(running.items()):
                 try:
@@ -138,10 +150,10 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
     process.wait()
 
 
-def _process(part: str, folder: Path) -> "subprocess.Popen[bytes]":
+def _process(part: str, folder: Path, named: frozenset[str] | None) -> "subprocess.Popen[bytes]":
     with (folder / _ERRORS).open("ab") as errors:
         return subprocess.Popen(
-            python_module(_THIS, part),
+            python_module(_THIS, part, *sorted(named or ())),
             cwd=folder,
             env={**os.environ, **module_path(), WARMING_VARIABLE: "1"},
             stdin=subprocess.DEVNULL,
@@ -157,7 +169,7 @@ def _last_line(folder: Path) -> str:
     return one_line(next((line for line in reversed(lines) if line.strip()), "no reason given"))
 
 
-def main(part: str) -> int:
+def main(part: str, named: frozenset[str] | None) -> int:
     """Run the steps of one part that are due, in the working folder."""
     folder = kernel_folder()
     assert folder is not None
@@ -166,10 +178,10 @@ def main(part: str) -> int:
         return 1
     for module in _IMPORTS:
         import_module(module)
-    return int(sum(run_step(step, files) for step in due_steps(steps_of(part), files)) > 0)
+    return int(sum(run_step(step, files) for step in due_steps(steps_of(part, named), files)) > 0)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        sys.exit(main(sys.argv[1]))
-    sys.exit(warm_kernels() == "partly")
+    if sys.argv[1:2] and sys.argv[1] in PARTS:
+        sys.exit(main(sys.argv[1], frozenset(sys.argv[2:]) or None))
+    sys.exit(warm_kernels(*map(load_recipe, sys.argv[1:])) == "partly")

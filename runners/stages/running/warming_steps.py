@@ -2,7 +2,7 @@
 
 Each step that has ended leaves a mark beside the machine code, which names the files of kernels that it called, with
 the hash of their sources. So only steps are run again whose kernels have changed, and a killed command goes on where it
-was.
+was. A recipe's command runs only the steps that call what the recipe names.
 """
 
 import json
@@ -16,10 +16,14 @@ from hashlib import blake2b
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from winnow.schemas.errors import WinnowError
-from winnow.schemas.kernel_sources import file_digest, sources_of
+from winnow.schemas.kernel_sources import imports_digest, sources_of
 from winnow.schemas.kernels import source_key
+
+if TYPE_CHECKING:
+    from winnow.schemas.recipe import Recipe
 
 PARTS = ("stages", "operators/0", "operators/1")
 """What is compiled side by side; of the operators every other step."""
@@ -127,6 +131,11 @@ class Step:
     command: str = "run"
     operators: tuple[str, ...] = ()
     needs: str = ""  # a file, without which it cannot run
+    serves: tuple[str, ...] = ()  # what a recipe names that needs it; all recipes do where this is empty
+
+    def is_for(self, named: frozenset[str] | None) -> bool:
+        """Whether a recipe that names these operators, extractors and kinds of duplicates needs it; None for all."""
+        return named is None or not self.serves or not named.isdisjoint(self.serves)
 
     @property
     def mark(self) -> str:
@@ -211,7 +220,7 @@ class KernelFiles:
         if path in self.kernels or not file.is_file():
             return source_key(file) if file.is_file() else ""
         reached = sorted(self.kernels.keys() & {str(one.relative_to(_HOUSE)) for one in sources_of(file)})
-        return blake2b(file_digest(file) + "".join(reached).encode(), digest_size=12).hexdigest()
+        return blake2b(imports_digest(file) + "".join(reached).encode(), digest_size=12).hexdigest()
 
 
 def due_steps(steps: Sequence[Step], files: KernelFiles) -> list[Step]:
@@ -266,14 +275,24 @@ def _own_files(step: Step) -> list[str]:
     """Files that may come to call other kernels: the operators of a step, or whichever files of kernels there are."""
     if not step.operators:
         return [_ALL]
-    names = [found[0] for entry in step.operators if (found := _OPERATOR.search(entry))]
-    modules = [f"filters/{name.replace('.', '/')}" for name in dict.fromkeys(names)]
+    modules = [f"filters/{name.replace('.', '/')}" for name in dict.fromkeys(map(_operator, step.operators))]
     return [file for one in modules for file in (f"{one}.py", f"{one}/__init__.py") if (_HOUSE / file).is_file()]
 
 
-def steps_of(part: str) -> list[Step]:
-    """The steps of a part."""
-    return _stage_steps() if part == "stages" else _operator_steps()[int(part[-1]) :: 2]
+def steps_of(part: str, named: frozenset[str] | None = None) -> list[Step]:
+    """The steps of a part, for recipes that name these operators, extractors and kinds of duplicates; None for all."""
+    steps = _stage_steps() if part == "stages" else _operator_steps()[int(part[-1]) :: 2]
+    return [step for step in steps if step.is_for(named)]
+
+
+def named_in(recipe: "Recipe") -> frozenset[str]:
+    """What a recipe names that steps are for: operators, extractors and kinds of duplicates."""
+    from winnow.pipelines.binding.duplicates import asked_kinds
+    from winnow.pipelines.binding.operators import measurements
+
+    measured = {one.operator.name for one in measurements(recipe)}
+    extracted = {f"extract.{one.name}" for one in recipe.extract}
+    return frozenset(measured | extracted | {f"dedupe.{one.kind.name}" for one in asked_kinds(recipe)})
 
 
 def write_inputs() -> None:
@@ -293,20 +312,27 @@ def _operator_steps() -> list[Step]:
 
     extra = [entry.replace(": {", f": {{as: text.extra{number}, ", 1) for number, entry in enumerate(_SETTINGS)]
     entries = tuple(dict.fromkeys(["text.language", *operator_names(), *extra]))
-    return [
-        Step(_OPERATORS, operators=entries[start : start + _OPERATORS_A_STEP])
-        for start in range(0, len(entries), _OPERATORS_A_STEP)
-    ]
+    pairs = (entries[start : start + _OPERATORS_A_STEP] for start in range(0, len(entries), _OPERATORS_A_STEP))
+    return [Step(_OPERATORS, operators=pair, serves=tuple(map(_operator, pair))) for pair in pairs]
+
+
+def _operator(entry: str) -> str:
+    """The operator that an entry of `annotate` names."""
+    found = _OPERATOR.search(entry)
+    assert found is not None
+    return found[0]
 
 
 def _stage_steps() -> list[Step]:
     """Steps through all stages."""
-    vectors = [Step(_PICTURES + _VECTORS_OF_PICTURES, needs=f"{_PICTURES_FOLDER}/*")] if find_spec("faiss") else []
+    some = f"{_PICTURES_FOLDER}/*"
+    of_vectors = ("image.embedding", "dedupe.embedding")
+    vectors = [Step(_PICTURES + _VECTORS_OF_PICTURES, needs=some, serves=of_vectors)] if find_spec("faiss") else []
     return [
         *(Step(_STAGES, command) for command in ("ingest", "annotate", "run")),
-        Step(_MAIN, "ingest"),
-        Step(_COPIES, needs="texts/*.webm"),
-        Step(_PICTURES + _HASHES_OF_PICTURES, needs=f"{_PICTURES_FOLDER}/*"),
+        Step(_MAIN, "ingest", serves=("extract.main",)),
+        Step(_COPIES, needs="texts/*.webm", serves=("video.vpdq", "dedupe.vpdq")),
+        Step(_PICTURES + _HASHES_OF_PICTURES, needs=some, serves=("image.pdq", "image.contamination", "dedupe.pdq")),
         *vectors,
     ]
 

@@ -15,9 +15,10 @@ import pytest
 
 from winnow.runners.commands.main import Terminated, main
 from winnow.runners.stages.running.warming import WARMING_VARIABLE, warm_kernels
-from winnow.runners.stages.running.warming_steps import PARTS, KernelFiles, due_steps, steps_of
+from winnow.runners.stages.running.warming_steps import PARTS, KernelFiles, due_steps, named_in, steps_of
 from winnow.schemas import kernels
-from winnow.schemas.kernel_sources import all_kernels_key
+from winnow.schemas.kernel_sources import all_kernels_key, imports_digest
+from winnow.schemas.recipe import load_recipe
 
 MEASURED = """\
 import resource, subprocess, sys
@@ -209,3 +210,32 @@ def test_nothing_is_compiled_where_what_has_changed_are_no_kernels(
     assert warm_kernels() == "already"
     assert [one.name for one in own_kernels.glob("*.warm")] == [f"{all_kernels_key()}.warm"]
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_recipe_compiles_only_what_it_names(own_kernels: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (own_kernels / "r.yaml").write_text(
+        'version: 1\nstore: {path: s}\nsources: {pages: {root: ., files: ["*"], class: web}}\nannotate: [text.length]\n'
+    )
+    recipe = load_recipe(str(own_kernels / "r.yaml"))
+    assert named_in(recipe) == {"text.length"}
+    files, needed = KernelFiles.below(own_kernels), [steps_of(part, named_in(recipe)) for part in PARTS]
+    assert [len(steps) for steps in needed[:1]] == [3]  # all stages, but neither extraction nor pictures
+    assert [step.serves for steps in needed[1:] for step in steps if "text.length" not in step.serves] == []
+    for step in (one for steps in needed for one in steps):
+        files.mark(step, [])
+    assert warm_kernels(recipe) == "already"
+    assert capfd.readouterr() == ("", "")
+    (mark,) = own_kernels.glob("*.warm")
+    assert mark.name != f"{all_kernels_key()}.warm"  # what other recipes call is still to be compiled
+
+
+def test_an_operator_is_tried_anew_where_its_imports_have_changed_and_not_where_a_message_has(
+    own_kernels: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "one.py"
+    source.write_text('from winnow.filters.text import length\nraise ValueError("a message")\n')
+    before = imports_digest(source)
+    source.write_text('from winnow.filters.text import length\nraise ValueError("another")\n')
+    assert imports_digest(source) == before
+    source.write_text("from winnow.filters.text import (\n    length,\n    digest,\n)\n")
+    assert imports_digest(source) != before
