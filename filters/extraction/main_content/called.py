@@ -1,5 +1,6 @@
 """What the markup of a page calls its parts: readers' comments, authors, breadcrumbs."""
 
+import re
 from typing import Final
 
 import numpy as np
@@ -22,6 +23,7 @@ _NAMES: Final = {
 _ALL: Final = [(name, bit) for bit, names in _NAMES.items() for name in names.split()]
 _KEYS, _PLACES = open_table(mixed.py_func(np.array([hash_of(name) for name, _ in _ALL], np.uint64)).tolist())
 _BITS: Final = np.array([bit for _, bit in _ALL], np.uint8)[_PLACES]
+_COMMENTS = re.compile(rf"(?<![a-z])(?:{_NAMES[COMMENT].replace(' ', '|')})(?![a-z])".encode(), re.IGNORECASE)
 _WHOLE_PAGE: Final = np.array([NUMBER[name] for name in ("html", "body", "main")], np.int32)
 _MOST_OF_THE_TEXT: Final = 0.95
 """What holds more of a page is not a part of it: a class that says whether comments are open."""
@@ -36,6 +38,16 @@ def called(places, tokens):  # type: ignore[no-untyped-def]
             bits = look_up(_KEYS, _BITS, tokens[place])
             if bits > 0:
                 found[element] |= np.uint8(bits)
+    return found
+
+
+def by_class(page: Page, source: bytes, names: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """These names without comments that are called so by an id alone, as headings on comments are in documentation."""
+    found = names.copy()
+    for element in np.flatnonzero(names & COMMENT).tolist():
+        begin, end = page.classes[:, element].tolist()
+        if begin < 0 or not _COMMENTS.search(source, begin, end):
+            found[element] &= ~np.uint8(COMMENT)
     return found
 
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from winnow.filters.extraction.candidates import MOST_CANDIDATES, OF_IMAGES, OF_SOURCES
 from winnow.filters.extraction.main_content.blocks import ReadPage
 from winnow.filters.extraction.main_content.headline import headline
-from winnow.filters.extraction.main_content.names import NUMBER
+from winnow.filters.extraction.main_content.names import BIT, NUMBER
 from winnow.filters.extraction.main_content.said import decoded, first_said, names_of, said
 from winnow.filters.extraction.main_content.scan import Page
 from winnow.filters.extraction.page import (
@@ -29,7 +29,7 @@ _A, _BASE, _LINK, _HTML, _IMAGE, _PICTURE, _SOURCE, _FIGURE, _CAPTION = (
 _MOST_PARENTS: Final = 32
 
 
-_HREF, _LANG, _REL, _OF_LINK = (
+_HREF, _LANG, _REL, OF_LINK = (
     names_of(["href"]),
     names_of(["lang", "xml:lang"]),
     names_of(["rel"]),
@@ -74,7 +74,7 @@ def _some(page: Page, tag: int) -> npt.NDArray[np.int64]:
 
 
 def _canonical(page: Page, source: bytes, addresses: Addresses) -> str | None:
-    for link_element in said(page, source, np.flatnonzero(page.tag == _LINK), _OF_LINK):
+    for link_element in said(page, source, np.flatnonzero(page.tag == _LINK), OF_LINK):
         if "canonical" in link_element.get("rel", "").lower().split():
             written = link_element.get("href")
             return addresses.absolute(written.strip()) if written else None
@@ -103,17 +103,23 @@ def _links(page: Page, source: bytes, addresses: Addresses, limits: PageLimits) 
 def _images(
     page: Page, source: bytes, addresses: Addresses, limits: PageLimits
 ) -> tuple[dict[int, Image], dict[int, int]]:
+    """Images by number; what a <noscript> repeats for readers without scripts is the image beside it."""
     images: dict[int, Image] = {}
     numbers: dict[int, int] = {}
+    before, was_repeat = frozenset[str](), False
     of_pictures = _sources(page, source) if (page.tag == _PICTURE).any() else {}
     room = CANDIDATES_AN_IMAGE * limits.max_images
     elements = np.flatnonzero(page.tag == _IMAGE)[: limits.max_images]
-    parents = page.parent[elements].tolist()
-    for number, (element, parent, attributes) in enumerate(
-        zip(elements.tolist(), parents, said(page, source, elements, _OF_IMAGE), strict=True)
+    parents, may_repeat = page.parent[elements].tolist(), (page.mask[elements] & BIT["noscript"] != 0).tolist()
+    for number, (element, parent, is_repeat, attributes) in enumerate(
+        zip(elements.tolist(), parents, may_repeat, said(page, source, elements, _OF_IMAGE), strict=True)
     ):
         image = image_of(attributes, of_pictures.get(parent, []), addresses, limits, room)
         if image is not None:
+            shown = frozenset((image.src, *image.candidates))
+            if is_repeat != was_repeat and shown & before:
+                continue
+            before, was_repeat = shown, is_repeat
             images[number] = image
             numbers[element] = number
             room -= len(image.candidates)

@@ -14,6 +14,7 @@ import numpy as np
 
 from winnow.filters.extraction.main_content.names import NUMBER
 from winnow.filters.extraction.main_content.scan import Page
+from winnow.filters.extraction.main_content.tidy import shown_text, tidy
 
 _H1: Final = NUMBER["h1"]
 _MOST_HEADINGS: Final = 8
@@ -43,10 +44,11 @@ def headline(page: Page, titles: list[str], site: str | None, url: str | None) -
 
 
 def _headings(page: Page) -> Iterator[str]:
+    shown = shown_text(page)
     for element in np.flatnonzero(page.tag == _H1)[:_MOST_HEADINGS].tolist():
         begin, end = int(page.begins[element]), int(page.ends[element])
         if end - begin <= _MOST_BYTES:
-            text = " ".join(page.text[begin:end].tobytes().decode("utf-8", "ignore").split())
+            text = " ".join(tidy(shown[begin:end]).decode("utf-8", "ignore").split())
             if text:
                 yield text
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from winnow.filters.extraction.main_content.blocks import PageBlocks
 from winnow.filters.extraction.main_content.features import KINDS, filled
 from winnow.filters.extraction.main_content.measures import COPIES, WORDS
-from winnow.filters.extraction.main_content.names import HEADING_LEVEL, MARKS, NUMBER
+from winnow.filters.extraction.main_content.names import BIT, HEADING_LEVEL, MARKS, NUMBER
 from winnow.filters.extraction.main_content.network import MOST_BLOCKS, Network, logits
 from winnow.filters.extraction.main_content.sheet import look_up, slot_of
 from winnow.schemas.kernels import arithmetic, kernel
@@ -25,6 +25,7 @@ Keys = npt.NDArray[np.uint64]
 CROSSES = (len(KINDS), 10, 3)  # by the page's kind; by tag and links; by where the first <h1> is
 WEIGHTS = 1 + sum(CROSSES) + 1  # a key's own, one for each cross, and one for a model without them
 LEAST_WORDS_OF_A_COPY = 8
+LEAST_WORDS_WITHOUT_SCRIPTS = 40  # of a <noscript> that is all of a page: fewer ask a reader to allow scripts
 LEAST_KNOWN = 0.35  # of the keys of a page's words, for these to say something
 _PRE = MARKS.index("pre")
 _EVERY_LEAF = np.uint32(0xFFFFFFFF)
@@ -305,6 +306,9 @@ def judged(blocks: PageBlocks, model: "Model") -> Judgement:
     kind = KINDS[int(kinds.argmax())]
     if kind != "documentation":
         kept = without_copies(blocks, kept, probabilities)
+    in_noscript = blocks.page.mask[blocks.layout.owner] & BIT["noscript"] != 0
+    if in_noscript.all() and words[kept].sum() < LEAST_WORDS_WITHOUT_SCRIPTS:
+        kept[:] = False
     share = float(words[kept].sum() / max(float(words.sum()), 1.0))
     return Judgement(kept, kind, float(np.interp(expected, *model.calibration)), share)
 
