@@ -9,11 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from winnow.filters.extraction.main_content.names import NUMBER
+from winnow.filters.extraction.main_content.names import BIT, NUMBER
 from winnow.filters.extraction.main_content.scan import Page
 
 _A: Final = NUMBER["a"]
-_SIGNS: Final = ("¶".encode(), b"#", "🔗".encode())
+_SIGNS: Final = ("¶".encode(), b"#", "🔗".encode(), "§".encode())
+_OF_HEADINGS: Final = "§".encode()  # elsewhere it is of a law
 _MOST_BYTES: Final = 1 + max(map(len, _SIGNS))  # with a space
 _GONE: Final = b"\x7f"  # which the scan leaves out
 _FRAGMENT: Final = ord("#")
@@ -29,7 +30,10 @@ def shown_text(page: Page) -> bytes:
     small = (page.tag == _A) & (page.target[0] >= 0) & (page.ends > page.begins)
     for element in np.flatnonzero(small & (page.ends <= page.begins + _MOST_BYTES)).tolist():
         begin, end, target = int(page.begins[element]), int(page.ends[element]), int(page.target[0, element])
-        if page.source[target] == _FRAGMENT and text[begin:end].strip() in _SIGNS:
+        sign = text[begin:end].strip()
+        if sign == _OF_HEADINGS and not page.mask[element] & BIT["heading"]:
+            continue
+        if page.source[target] == _FRAGMENT and sign in _SIGNS:
             text[begin:end] = _GONE * (end - begin)
     return bytes(text)
 

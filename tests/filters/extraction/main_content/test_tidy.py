@@ -42,6 +42,8 @@ def test_the_edges_of_a_part_are_those_of_lines_only_where_it_opens_or_closes_a_
         ("<p>See <a href='/c'>#</a> and C# and ¶ 4", "See # and C# and ¶ 4"),
         ("<p>Note <a href='#n'>1</a>", "Note 1"),
         ("<p>x <a href=>¶</a>", "x ¶"),
+        ("<h2><a class=doc-anchor href='#panics'>§</a>Panics</h2>", "Panics"),
+        ("<p>See <a href='#s4'>§</a> 4", "See § 4"),
     ],
 )
 def test_a_sign_that_leads_to_a_place_on_the_page_goes(html: str, text: str) -> None:
