@@ -38,9 +38,14 @@ def shown_text(page: Page) -> bytes:
     return bytes(text)
 
 
+def is_tidy(text: bytes) -> bool:
+    """Whether there is none of this in a text."""
+    return _SUSPECTS.search(text) is None
+
+
 def tidy(text: bytes, *, opens: bool = True, closes: bool = True) -> bytes:
     """A part of such a text without these. Its outer edges are those of lines where it opens and closes a block."""
-    if not _SUSPECTS.search(text):
+    if is_tidy(text):
         return text
     left = _SPACES.sub(" ", _JOINS_NOTHING.sub("", text.decode("utf-8", "replace")))
     lines = left.split("\n")

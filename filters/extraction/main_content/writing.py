@@ -14,7 +14,7 @@ from winnow.filters.extraction.main_content.called import comment_blocks
 from winnow.filters.extraction.main_content.code import code_language
 from winnow.filters.extraction.main_content.names import HEADING_LEVEL, NUMBER
 from winnow.filters.extraction.main_content.scan import Page
-from winnow.filters.extraction.main_content.tidy import shown_text, tidy
+from winnow.filters.extraction.main_content.tidy import is_tidy, shown_text, tidy
 from winnow.filters.extraction.placed_text import Parts, PlacedText
 from winnow.schemas.kernels import kernel
 from winnow.schemas.rows.extraction import PartKind
@@ -103,11 +103,11 @@ def with_table_heads(page: Page, stands: Stands, kept: npt.NDArray[np.bool_]) ->
     """The blocks that are kept, with the first row of tables of whose others most is kept, if it is one of headings."""
     rows = stands.of_block
     inside = np.flatnonzero(rows[:, ROW] >= 0)
-    if not kept[inside].any():
+    is_other_cell = page.tag[np.maximum(rows[inside, CELL], 0)] != _HEADER_CELL
+    if (is_other_cell | kept[inside]).all():
         return kept
     _, first, table = np.unique(rows[inside, TABLE], return_index=True, return_inverse=True)
     is_head = rows[inside, ROW] == rows[inside[first], ROW][table]
-    is_other_cell = page.tag[np.maximum(rows[inside, CELL], 0)] != _HEADER_CELL
     others = np.bincount(table, ~is_head)
     is_whole = (others > 0) & (2 * np.bincount(table, ~is_head & kept[inside]) >= others)
     is_whole &= np.bincount(table, is_head & is_other_cell) == 0
@@ -172,6 +172,7 @@ def written(blocks: PageBlocks, kept: npt.NDArray[np.bool_], numbers: dict[int, 
     stands, comments = stands_of(page), comment_blocks(page, blocks.layout, blocks.called)
     kept = with_table_heads(page, stands, kept)
     shown = shown_text(page)
+    is_clean = is_tidy(shown)
     chosen = np.flatnonzero(kept).tolist()
     rows = stands.of_block[chosen]
     kinds, outers = _kinds(rows)
@@ -219,7 +220,7 @@ def written(blocks: PageBlocks, kept: npt.NDArray[np.bool_], numbers: dict[int, 
         if kind == "code":
             text += b"\n".join(line.rstrip() for line in shown[at:end].split(b"\n"))
         else:
-            text += tidy(shown[at:end], opens=at == begin)
+            text += shown[at:end] if is_clean else tidy(shown[at:end], opens=at == begin)
         if len(text) == open_part.begin:  # nothing but what is not written
             open_part = None
             if not inside:
