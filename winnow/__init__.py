@@ -2,6 +2,7 @@
 
     import winnow
 
+    page = winnow.extract(html, url)  # one page's main content
     outcome = winnow.run("recipe.yaml")
     store = winnow.open_store("store")
     store.sql("SELECT code, count(*) FROM text.language GROUP BY code")
@@ -25,6 +26,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from winnow.filters.extraction.one_page import extract
     from winnow.filters.extractors import Extractor
     from winnow.runners.notebook.opened_store import open_store
     from winnow.runners.notebook.own_operators import operator
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = ["Extractor", "Recipe", "__version__", "load_recipe", "open_store", "operator", "run"]
+__all__ = ["Extractor", "Recipe", "__version__", "extract", "load_recipe", "open_store", "operator", "run"]
 
 # Read when pyarrow is loaded. Its allocator would ask for huge pages, of which it touches many and fills few: reading
 # the lists of 4,000 shards took 30 MB, and takes 7 without. Operators were as fast.
@@ -41,6 +43,7 @@ os.environ.setdefault("MIMALLOC_ALLOW_THP", "0")
 
 _HOMES = {
     "Extractor": ("winnow.filters.extractors", "Extractor"),
+    "extract": ("winnow.filters.extraction.one_page", "extract"),
     "Recipe": ("winnow.schemas.recipe", "Recipe"),
     "load_recipe": ("winnow.schemas.recipe", "load_recipe"),
     "open_store": ("winnow.runners.notebook.opened_store", "open_store"),

@@ -5,7 +5,7 @@ and a network judge each block in its context, and the blocks with the best expe
 narrow and wide screens) is kept once.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Final
@@ -17,6 +17,7 @@ from winnow.filters.extraction.main_content.blocks import page_blocks
 from winnow.filters.extraction.main_content.facts import page_facts
 from winnow.filters.extraction.main_content.markdown import MarkdownPage, as_markdown
 from winnow.filters.extraction.main_content.model import Model, judged, read
+from winnow.filters.extraction.main_content.named_parts import by_class
 from winnow.filters.extraction.main_content.page_metadata import page_metadata
 from winnow.filters.extraction.main_content.writing import written
 from winnow.filters.extraction.page import PageLimits
@@ -24,7 +25,7 @@ from winnow.filters.extraction.reading import ExtractionRows, readable
 from winnow.filters.extractors import Extractor
 from winnow.schemas.recipe.checks import Between
 
-VERSION = 2
+VERSION = 3
 WEIGHTS: Final = Path(__file__).parent / "main_content" / "weights" / "model.npz"
 OWN: Final = (
     pa.field("confidence", pa.float32()),  # the F1 of words on held-out pages with the same expected F1
@@ -34,8 +35,9 @@ OWN: Final = (
     pa.field("published", pa.string()),  # 2024-05-01
     pa.field("modified", pa.string()),
     pa.field("site", pa.string()),
-    pa.field("breadcrumbs", pa.list_(pa.string())),  # the page's position in its site, from the top
-    pa.field("comments", SPANS),  # ranges of readers' comments in the text
+    pa.field("breadcrumbs", pa.list_(pa.string())),  # where the page stands in its site, from the outside
+    pa.field("licences", pa.list_(pa.string())),  # the addresses of those that it is under, as it says
+    pa.field("comments", SPANS),  # of the text, what readers wrote
     pa.field("code_languages", pa.list_(pa.string())),  # of each part that is code
 )
 
@@ -72,11 +74,13 @@ def extract_main(pages: pa.RecordBatch, config: MainConfig) -> pa.RecordBatch:
         if found.confidence < config.min_confidence:
             rows.refuse("unsure", own)
             continue
+        if found.kind == "documentation":
+            blocks = replace(blocks, named_parts=by_class(blocks.page, blocks.source, blocks.named_parts))
         if config.markdown:
             text = as_markdown(MarkdownPage(blocks, facts.images, numbers, config.links), found.kept)
         else:
             text = written(blocks, found.kept, numbers)
-        own |= {"comments": [] if found.kind == "documentation" else text.comments, "code_languages": text.languages}
+        own |= {"comments": text.comments, "code_languages": text.languages}
         rows.add(text.placed, facts, own)
     return rows.batch()
 

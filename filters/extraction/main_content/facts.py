@@ -17,8 +17,9 @@ from winnow.filters.extraction.main_content.attribute_values import (
     first_attribute_value,
 )
 from winnow.filters.extraction.main_content.blocks import ReadPage
-from winnow.filters.extraction.main_content.names import NUMBER
+from winnow.filters.extraction.main_content.names import BIT, NUMBER
 from winnow.filters.extraction.main_content.scan import Page
+from winnow.filters.extraction.main_content.tidy import shown_text, tidy
 from winnow.filters.extraction.page import (
     CANDIDATES_AN_IMAGE,
     LANGUAGE,
@@ -37,7 +38,7 @@ _A, _BASE, _LINK, _HTML, _IMAGE, _PICTURE, _SOURCE, _FIGURE, _CAPTION = (
 _MOST_PARENTS: Final = 32
 
 
-_HREF, _LANG, _REL, _OF_LINK = (
+_HREF, _LANG, _REL, OF_LINK = (
     attribute_names(["href"]),
     attribute_names(["lang", "xml:lang"]),
     attribute_names(["rel"]),
@@ -89,7 +90,7 @@ def _some(page: Page, tag: int) -> npt.NDArray[np.int64]:
 
 
 def _canonical(page: Page, source: bytes, addresses: Addresses) -> str | None:
-    for link_element in attribute_values(page, source, np.flatnonzero(page.tag == _LINK), _OF_LINK):
+    for link_element in attribute_values(page, source, np.flatnonzero(page.tag == _LINK), OF_LINK):
         if "canonical" in link_element.get("rel", "").lower().split():
             written = link_element.get("href")
             return addresses.absolute(written.strip()) if written else None
@@ -118,17 +119,23 @@ def _links(page: Page, source: bytes, addresses: Addresses, limits: PageLimits) 
 def _images(
     page: Page, source: bytes, addresses: Addresses, limits: PageLimits
 ) -> tuple[dict[int, Image], dict[int, int]]:
+    """Images by number; what a <noscript> repeats for readers without scripts is the image beside it."""
     images: dict[int, Image] = {}
     numbers: dict[int, int] = {}
+    before, was_repeat = frozenset[str](), False
     of_pictures = _sources(page, source) if (page.tag == _PICTURE).any() else {}
     room = CANDIDATES_AN_IMAGE * limits.max_images
     elements = np.flatnonzero(page.tag == _IMAGE)[: limits.max_images]
-    parents = page.parent[elements].tolist()
-    for number, (element, parent, attributes) in enumerate(
-        zip(elements.tolist(), parents, attribute_values(page, source, elements, _OF_IMAGE), strict=True)
+    parents, may_repeat = page.parent[elements].tolist(), (page.mask[elements] & BIT["noscript"] != 0).tolist()
+    for number, (element, parent, is_repeat, attributes) in enumerate(
+        zip(elements.tolist(), parents, may_repeat, attribute_values(page, source, elements, _OF_IMAGE), strict=True)
     ):
         image = image_of(attributes, of_pictures.get(parent, []), addresses, limits, room)
         if image is not None:
+            shown = frozenset((image.src, *image.candidates))
+            if is_repeat != was_repeat and shown & before:
+                continue
+            before, was_repeat = shown, is_repeat
             images[number] = image
             numbers[element] = number
             room -= len(image.candidates)
@@ -195,10 +202,11 @@ def headline(page: Page, titles: list[str], site: str | None, url: str | None) -
 
 
 def _headings(page: Page) -> Iterator[str]:
+    shown = shown_text(page)
     for element in np.flatnonzero(page.tag == _H1)[:_MOST_HEADINGS].tolist():
         begin, end = int(page.begins[element]), int(page.ends[element])
         if end - begin <= _MOST_BYTES:
-            text = " ".join(page.text[begin:end].tobytes().decode("utf-8", "ignore").split())
+            text = " ".join(tidy(shown[begin:end]).decode("utf-8", "ignore").split())
             if text:
                 yield text
 

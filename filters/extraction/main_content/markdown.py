@@ -19,6 +19,7 @@ from winnow.filters.extraction.main_content.facts import addresses_of
 from winnow.filters.extraction.main_content.named_parts import comment_blocks
 from winnow.filters.extraction.main_content.names import HEADING_LEVEL, NUMBER
 from winnow.filters.extraction.main_content.scan import Page
+from winnow.filters.extraction.main_content.tidy import shown_text, tidy
 from winnow.filters.extraction.main_content.writing import (
     CELL,
     CODE,
@@ -32,6 +33,7 @@ from winnow.filters.extraction.main_content.writing import (
     comment_ranges,
     images_at,
     stands_of,
+    with_table_heads,
 )
 from winnow.filters.extraction.page import Image, link
 from winnow.filters.extraction.placed_text import Parts, PlacedText
@@ -71,7 +73,9 @@ class MarkdownPage:
 def as_markdown(source: MarkdownPage, kept: npt.NDArray[np.bool_]) -> MainText:
     """The text of these blocks as Markdown, with its parts."""
     page = source.blocks.page
-    writer, stands = _Writer(source, kept), stands_of(page)
+    stands = stands_of(page)
+    kept = with_table_heads(page, stands, kept)
+    writer = _Writer(source, kept)
     images = images_at(page, kept, stands.images, source.numbers)
     for block in np.flatnonzero(kept).tolist():
         writer.add(block, stands.of_block[block].tolist(), images.get(block, []))
@@ -89,7 +93,7 @@ class _Writer:
         self._text = bytearray()
         self._found: list[tuple[PartKind, int, int, bool]] = []  # parts: what, from where to where, if it is a comment
         self._inline = _by_block(self._page, kept)
-        self._shown = self._page.text.tobytes()
+        self._shown = shown_text(self._page)
         self._outer = (-1, -1, False)  # what is being written: its sort, its element, whether it is a comment
         self._lines: list[str] = []
         self._rows: list[tuple[int, dict[int, str]]] = []  # of a table: its row, and the text of its cells
@@ -179,9 +183,9 @@ class _Writer:
         events += self._inline_events(block, begin, end)
         pieces, at = [], begin
         for place, _, _, mark in sorted(events):
-            pieces += [self._shown[at:place].decode("utf-8", "replace"), mark]
+            pieces += [self._shown[at:place], mark.encode()]
             at = place
-        return "".join([*pieces, self._shown[at:end].decode("utf-8", "replace")]).strip()
+        return tidy(b"".join([*pieces, self._shown[at:end]])).decode("utf-8", "replace").strip()
 
     def _inline_events(self, block: int, begin: int, end: int) -> list[tuple[int, int, int, str]]:
         """Where marks open and close: (place, 0 for an end, what orders those of one place, the mark)."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from winnow.filters.extraction.main_content.blocks import PageBlocks
 from winnow.filters.extraction.main_content.features import KINDS, filled
 from winnow.filters.extraction.main_content.measures import COPIES, WORDS
-from winnow.filters.extraction.main_content.names import HEADING_LEVEL, MARKS, NUMBER
+from winnow.filters.extraction.main_content.names import BIT, HEADING_LEVEL, MARKS, NUMBER
 from winnow.filters.extraction.main_content.network import MOST_BLOCKS, Network, logits
 from winnow.filters.extraction.main_content.sheet import look_up, slot_of
 from winnow.schemas.kernels import arithmetic, kernel
@@ -25,7 +25,8 @@ Keys = npt.NDArray[np.uint64]
 CROSSES = (len(KINDS), 10, 3)  # by the page's kind; by tag and links; by the position of the first <h1>
 WEIGHTS = 1 + sum(CROSSES) + 1  # of a key: its own, one per cross, and one for use without crosses
 LEAST_WORDS_OF_A_COPY = 8
-LEAST_KNOWN = 0.35  # the least share of known words for scores of words to count
+LEAST_WORDS_WITHOUT_SCRIPTS = 40  # of a <noscript> that is all of a page: fewer ask a reader to allow scripts
+LEAST_KNOWN = 0.35  # of the keys of a page's words, for these to say something
 _PRE = MARKS.index("pre")
 _EVERY_LEAF = np.uint32(0xFFFFFFFF)
 _SEQUENCE = np.uint32(0x077CB531)  # a de Bruijn sequence, by which the place of a single bit is found
@@ -307,6 +308,9 @@ def judged(blocks: PageBlocks, model: "Model") -> Judgement:
     kind = KINDS[int(kinds.argmax())]
     if kind != "documentation":
         kept = without_copies(blocks, kept, probabilities)
+    in_noscript = blocks.page.mask[blocks.layout.owner] & BIT["noscript"] != 0
+    if in_noscript.all() and words[kept].sum() < LEAST_WORDS_WITHOUT_SCRIPTS:
+        kept[:] = False
     share = float(words[kept].sum() / max(float(words.sum()), 1.0))
     return Judgement(kept, kind, float(np.interp(expected, *model.calibration)), share)
 

@@ -1,5 +1,6 @@
 """Parts of a page that its markup names: readers' comments, authors, breadcrumbs."""
 
+import re
 from typing import Final
 
 import numpy as np
@@ -21,6 +22,7 @@ _ALL: Final = [(name, bit) for bit, names in _NAMES.items() for name in names.sp
 _HASHES: Final = mixed.py_func(np.array([hash_of(name) for name, _ in _ALL], np.uint64))
 _KEYS: Final = np.sort(_HASHES)
 _BITS: Final = np.array([bit for _, bit in _ALL], np.uint8)[np.argsort(_HASHES)]
+_COMMENTS = re.compile(rf"(?<![a-z])(?:{_NAMES[COMMENT].replace(' ', '|')})(?![a-z])".encode(), re.IGNORECASE)
 _WHOLE_PAGE: Final = np.array([NUMBER[name] for name in ("html", "body", "main")], np.int32)
 _MOST_OF_THE_TEXT: Final = 0.95
 """What holds more of a page is not a part of it: a class that says whether comments are open."""
@@ -32,6 +34,16 @@ def named_parts(places: npt.NDArray[np.int32], tokens: npt.NDArray[np.uint64]) -
     which = np.searchsorted(_KEYS, tokens)
     at = np.flatnonzero(_KEYS.take(which, mode="clip") == tokens)
     np.bitwise_or.at(found, np.searchsorted(places, at, side="right") - 1, _BITS[which[at]])
+    return found
+
+
+def by_class(page: Page, source: bytes, names: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """These names without comments that are called so by an id alone, as headings on comments are in documentation."""
+    found = names.copy()
+    for element in np.flatnonzero(names & COMMENT).tolist():
+        begin, end = page.classes[:, element].tolist()
+        if begin < 0 or not _COMMENTS.search(source, begin, end):
+            found[element] &= ~np.uint8(COMMENT)
     return found
 
 

@@ -1,4 +1,4 @@
-"""The author, dates, site and breadcrumbs of a page: from <meta> elements, JSON-LD, links and its address.
+"""Who wrote a page, when, where it belongs and under which licence: from its <meta> elements, JSON-LD, links, address.
 
 Statements are used unchecked, the most reliable sources first, and shortened.
 """
@@ -12,7 +12,9 @@ from typing import Final, NamedTuple
 import numpy as np
 import orjson
 
+from winnow.filters.extraction.main_content.attribute_values import attribute_values
 from winnow.filters.extraction.main_content.blocks import PageBlocks
+from winnow.filters.extraction.main_content.facts import OF_LINK, addresses_of
 from winnow.filters.extraction.main_content.named_parts import AUTHOR, BREADCRUMBS, comment_blocks
 from winnow.filters.extraction.main_content.names import NUMBER
 from winnow.filters.extraction.page import PageLimits, label
@@ -29,6 +31,7 @@ _MODIFIED: Final = ("article:modified_time", "og:updated_time", "dcterms.modifie
 _DATE = re.compile(r"(?<!\d)(\d{4})[-/.]?(\d{2})[-/.]?(\d{2})(?!\d)")
 _OF_ADDRESS = re.compile(r"/(\d{4})/(\d{1,2})/(\d{1,2})(?=/|$)")
 _TIME: Final = NUMBER["time"]
+_LINKING: Final = (NUMBER["a"], NUMBER["link"])
 _DATETIME = re.compile(r"\bdatetime\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
 _IS_PUBLISHED = re.compile(r"\bpubdate\b|datePublished|\bpublished\b|dateCreated|entry-date", re.IGNORECASE)
 _IS_MODIFIED = re.compile(r"dateModified|\b(?:updated|modified)\b", re.IGNORECASE)
@@ -44,6 +47,7 @@ _CONTROLS = re.compile(rb"[\x00-\x1f]")
 _MOST_BYTES: Final = 1 << 18  # of one script
 _MOST_NODES: Final = 500
 _MOST_NAMES: Final = 8
+_MOST_LICENCES: Final = 8
 _FIRST_YEAR: Final = 1990
 
 
@@ -54,7 +58,8 @@ class PageMetadata(NamedTuple):
     published: str | None  # 2024-05-01
     modified: str | None
     site: str | None
-    breadcrumbs: tuple[str, ...] = ()  # the page's position in its site, from the top
+    breadcrumbs: tuple[str, ...] = ()  # where the page stands in its site, from the outside
+    licences: tuple[str, ...] = ()  # addresses
 
 
 def page_metadata(blocks: PageBlocks, limits: PageLimits) -> PageMetadata:
@@ -78,7 +83,23 @@ def page_metadata(blocks: PageBlocks, limits: PageLimits) -> PageMetadata:
         _first_date(modified),
         next((found for name in sites if (found := label(name, limits))), None),
         tuple(found for name in _crumbs(blocks, nodes)[:_MOST_CRUMBS] if (found := label(name, limits))),
+        _licences(blocks, pages),
     )
+
+
+def _licences(blocks: PageBlocks, pages: list[dict[str, object]]) -> tuple[str, ...]:
+    """The addresses of the licences that links with `rel=license` name, then those of JSON-LD on the page."""
+    if b"icense" not in blocks.source:
+        return ()
+    linked = attribute_values(blocks.page, blocks.source, np.flatnonzero(np.isin(blocks.page.tag, _LINKING)), OF_LINK)
+    written = [one.get("href") for one in linked if "license" in one.get("rel", "").lower().split()]
+    for node in pages:  # others say it of their images
+        named = node.get("license")
+        one = (named.get("@id") or named.get("url")) if isinstance(named, dict) else named
+        written += [one] if isinstance(one, str) else []
+    addresses = addresses_of(blocks)
+    found = (addresses.absolute(one.strip()) for one in written if one and one.strip())
+    return tuple(dict.fromkeys(one for one in found if one))[:_MOST_LICENCES]
 
 
 def _times(blocks: PageBlocks) -> Iterator[tuple[str, str]]:

@@ -140,7 +140,7 @@ def _close_formatting(sheet, tag, name):  # type: ignore[no-untyped-def]
 def _close_block(sheet, tag):  # type: ignore[no-untyped-def]
     """Close the nearest such element with all that is open in it, unless its end tag does not reach that far."""
     heading = HEADING_LEVEL[tag] > 0
-    in_table = tag in (_TD, _TH, _TR, _TBODY, _THEAD, _TFOOT)
+    in_table = tag in (_TABLE, _TD, _TH, _TR, _TBODY, _THEAD, _TFOOT)
     depth = sheet.counts[N_DEPTH] - 1
     while depth >= 0:
         found = sheet.elements[TAG, sheet.stack[0, depth]]

@@ -14,6 +14,7 @@ from winnow.filters.extraction.main_content.code import code_language
 from winnow.filters.extraction.main_content.named_parts import comment_blocks
 from winnow.filters.extraction.main_content.names import HEADING_LEVEL, NUMBER
 from winnow.filters.extraction.main_content.scan import Page
+from winnow.filters.extraction.main_content.tidy import is_tidy, shown_text, tidy
 from winnow.filters.extraction.placed_text import Parts, PlacedText
 from winnow.schemas.kernels import kernel
 from winnow.schemas.rows.extraction import PartKind
@@ -28,7 +29,7 @@ for _stand, _names in (
 ):  # fmt: skip
     for _name in _names.split():
         _OF_TAG[NUMBER[_name]] = _stand
-_IMAGE = NUMBER["img"]
+_IMAGE, _HEADER_CELL = NUMBER["img"], NUMBER["th"]
 _WHOLE_TEXT: Final = 0.95
 # A table is used for layout if its cells have more blocks on average, if one of several blocks is long and most of the
 # table, or if it contains a heading of the page or another table.
@@ -98,6 +99,23 @@ def stands_of(page: Page) -> Positions:
     return Positions(_stands(page), np.flatnonzero(page.tag == _IMAGE).astype(np.int32))
 
 
+def with_table_heads(page: Page, stands: Positions, kept: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """The blocks that are kept, with the first row of tables of whose others most is kept, if it is one of headings."""
+    rows = stands.of_block
+    inside = np.flatnonzero(rows[:, ROW] >= 0)
+    is_other_cell = page.tag[np.maximum(rows[inside, CELL], 0)] != _HEADER_CELL
+    if (is_other_cell | kept[inside]).all():
+        return kept
+    _, first, table = np.unique(rows[inside, TABLE], return_index=True, return_inverse=True)
+    is_head = rows[inside, ROW] == rows[inside[first], ROW][table]
+    others = np.bincount(table, ~is_head)
+    is_whole = (others > 0) & (2 * np.bincount(table, ~is_head & kept[inside]) >= others)
+    is_whole &= np.bincount(table, is_head & is_other_cell) == 0
+    found = kept.copy()
+    found[inside[is_head & is_whole[table]]] = True
+    return found
+
+
 _ORDER: Final = (CODE, TABLE, HEADING, LIST, QUOTE)
 _KINDS: Final[tuple[PartKind, ...]] = ("code", "table", "heading", "list", "quote", "text")
 _OUTER: Final = np.array([CODE, TABLE, -1, LIST, QUOTE, -1])  # for parts as large as their outer element
@@ -152,7 +170,9 @@ def written(blocks: PageBlocks, kept: npt.NDArray[np.bool_], numbers: dict[int, 
     """The text of these blocks. `numbers` maps the elements of images to their numbers."""
     page = blocks.page
     stands, comments = stands_of(page), comment_blocks(page, blocks.layout, blocks.named_parts)
-    shown = page.text.tobytes()
+    kept = with_table_heads(page, stands, kept)
+    shown = shown_text(page)
+    is_clean = is_tidy(shown)
     chosen = np.flatnonzero(kept).tolist()
     rows = stands.of_block[chosen]
     kinds, outers = _kinds(rows)
@@ -186,7 +206,8 @@ def written(blocks: PageBlocks, kept: npt.NDArray[np.bool_], numbers: dict[int, 
                 parts.add("image", len(text), len(text), number)
                 marked.append(is_comment)
                 continue
-            text += shown[at:place].rstrip() if place >= end else shown[at:place]
+            piece = tidy(shown[at:place], opens=at == begin, closes=place >= end)
+            text += piece.rstrip() if place >= end else piece
             at = place
             if len(text) > open_part.begin:
                 end_part()
@@ -199,9 +220,11 @@ def written(blocks: PageBlocks, kept: npt.NDArray[np.bool_], numbers: dict[int, 
         if kind == "code":
             text += b"\n".join(line.rstrip() for line in shown[at:end].split(b"\n"))
         else:
-            text += shown[at:end]
-        if at >= end and len(text) == open_part.begin:
+            text += shown[at:end] if is_clean else tidy(shown[at:end], opens=at == begin)
+        if len(text) == open_part.begin:  # nothing but what is not written
             open_part = None
+            if not inside:
+                del text[len(text) - len(between) :]
     end_part()
     return MainText(PlacedText(bytes(text), parts), comment_ranges(parts, marked, len(text)), languages)
 

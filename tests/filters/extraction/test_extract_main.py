@@ -91,6 +91,29 @@ def test_a_page_without_text_says_why(html: str | None, config: MainConfig, stat
     assert read(html, config)["status"] == status
 
 
+def test_a_page_that_only_asks_for_scripts_is_empty() -> None:
+    asks = "<div id=root></div><noscript>You need to enable JavaScript to run this app.</noscript>"
+    assert read(f"<title>App</title><body>{asks}")["status"] == "empty"
+    assert read(f"<title>App</title><body>{asks}<p>{ENGLISH}</p>")["text"].endswith(ENGLISH)
+    posts = "".join(f"<p>{number}: {ENGLISH}</p>" for number in range(9))
+    assert ENGLISH in read(f"<title>Posts</title><body><noscript>{posts}</noscript>")["text"]
+
+
+def test_comments_of_documentation_are_what_a_class_calls_so() -> None:
+    code = "<pre><code class=language-python>def bend(river):\n    return river * 2\n</code></pre>"
+    said = f"<p>{ENGLISH}</p>{code}<p>{ENGLISH} Again.</p>"
+    comment = "I grew up beside this river, and every summer we counted its bends with my brother."
+    page = f"<body class=docs><main><h1>Rivers</h1>{said}{{}}</main>"
+    found = read(page.format(f"<div class=comments id=comments><p>{comment}</p></div>"), url="https://docs.example/a")
+    assert found["kind"] == "documentation"
+    text = found["text"].encode()
+    assert [text[one["start"] : one["end"]].decode().strip() for one in found["comments"]] == [comment]
+    by_id = read(
+        page.format(f"<section id=comments><h2>Comments</h2><p>{comment}</p></section>"), url="https://docs.example/a"
+    )
+    assert (by_id["kind"], by_id["comments"]) == ("documentation", [])
+
+
 ENGLISH, JAPANESE, HEBREW = SENTENCES["en"], SENTENCES["ja"], SENTENCES["he"]
 RUBY = "<ruby>漢字<rp>(</rp><rt>かんじ</rt><rp>)</rp></ruby>の本。"
 

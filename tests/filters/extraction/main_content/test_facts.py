@@ -178,6 +178,21 @@ def test_an_image_without_an_address_is_none() -> None:
     assert images("<img><img alt=x><img src='data:image/png;base64,AA'><img src='javascript:x'>") == []
 
 
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<img src=data:x data-src=/a.jpg alt=A><noscript><img src=/a.jpg alt=A></noscript>",
+        "<img src=/wait.gif data-src=/a.jpg><noscript><img src=/a.jpg></noscript>",
+        "<noscript><img src=/a.jpg></noscript><img data-src=/a.jpg>",
+        "<amp-img src=/a.jpg><noscript><img src=/a.jpg></noscript></amp-img>",
+    ],
+)
+def test_an_image_that_a_noscript_repeats_is_one_image(html: str) -> None:
+    assert len(images(f"<p>x {html} y</p>")) == 1
+    assert len(images(f"<p>x {html} y {html.replace('/a.jpg', '/b.jpg')}</p>")) == 2
+    assert len(images("<p><img src=/a.jpg> x <img src=/a.jpg>")) == 2
+
+
 def test_without_the_pages_url_an_images_address_is_as_written() -> None:
     assert [image.src for image in images("<img src=' a/b.png '>", url=None)] == ["a/b.png"]
 

@@ -70,3 +70,22 @@ BROKEN = ld("{not json") + ld("[" * 5000) + ld('{"headline": "", "author": {"nam
 )
 def test_what_a_page_says_of_itself(html: str, url: str | None, expected: PageMetadata) -> None:
     assert said(html, url) == expected
+
+
+BY, ZERO = "https://creativecommons.org/licenses/by/4.0/", "https://creativecommons.org/publicdomain/zero/1.0/"
+
+
+@pytest.mark.parametrize(
+    ("html", "licences"),
+    [
+        (f"<a rel='nofollow license' href={BY}>CC BY</a>", (BY,)),
+        (f"<link rel=License href='{BY}'><a rel=license href={BY}>a</a> <a rel=license href={ZERO}>b</a>", (BY, ZERO)),
+        ("<a rel=license href=/terms>terms</a>", ("https://news.example/terms",)),
+        (ld(f'{{"headline": "T", "license": "{BY}"}}') + ld('{"headline": "T", "license": [1]}'), (BY,)),
+        (ld(f'{{"headline": "T", "license": {{"@id": "{BY}"}}, "image": {{"license": "{ZERO}"}}}}'), (BY,)),
+        (f"<a href={BY}>license</a><a rel=license>x</a><a rel=license href='mailto:a@b.example'>y</a>", ()),
+        ("<a rel=license href=/1>x</a>" * 2 + "<a rel=license href=/2>x</a>" * 9, ("https://news.example/1", "https://news.example/2")),
+    ],
+)  # fmt: skip
+def test_the_licences_that_a_page_names(html: str, licences: tuple[str, ...]) -> None:
+    assert said(html, NEWS).licences == licences

@@ -42,6 +42,8 @@ def name_of(page: Page, element: int) -> str:
         ("<p>a<div>b</div>c", [("p", "a"), ("div", "b"), ("", "c")]),
         ("<div>a<span>b</div>c</span>", [("div", "ab"), ("", "c")]),
         ("<table><tr><td>1<td>2<tr><th>3</table>", [("td", "1"), ("td", "2"), ("th", "3")]),
+        ("<table><tr><td>1</table><p>x", [("td", "1"), ("p", "x")]),
+        ("<div><table><caption>1</table>x</div>", [("caption", "1"), ("div", "x")]),
         ("<dl><dt>t<dd>d<dt>u</dl>", [("dt", "t"), ("dd", "d"), ("dt", "u")]),
         ("<h1>a<h2>b</h1>c", [("h1", "a"), ("h2", "b"), ("", "c")]),
         ("a<br>b<br/>c</br>d", [("", "a\nb\nc\nd")]),

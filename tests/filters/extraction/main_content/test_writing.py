@@ -33,6 +33,7 @@ def write(html: str, left_out: Sequence[str] = ()) -> tuple[str, list[tuple[str,
         ("<p>x</p><ul><li>a<li>b<ol><li>c</ol></ul><p>y", "x\n\na\nb\nc\n\ny", ["text", "list", "text"]),
         ("<dl><dt>t<dd>d</dl>", "t\nd", ["list"]),
         ("<table><tr><th>a<th>b<tr><td>1<td>2</table>", "a\tb\n1\t2", ["table"]),
+        ("<table><tr><td>a<td>b</table>c", "a\tb\n\nc", ["table", "text"]),  # end tags of cells may be left out
         ("<table><tr><td><p>a<p>b<td>c</table>", "a b\tc", ["table"]),
         ("<table><tr><td>" + "<p>x" * 9 + "</table>", "\n\n".join("x" * 9), ["text"] * 9),  # lays out a page
         (f"<table><tr><td>m<td><p>{'x' * 300}<p>{'y' * 200}</table>", f"m\n\n{'x' * 300}\n\n{'y' * 200}", ["text"] * 3),
@@ -51,6 +52,22 @@ def test_structure_is_kept(html: str, text: str, kinds: list[str]) -> None:
 
 def test_cells_that_are_left_out_leave_no_tab() -> None:
     assert write("<table><tr><td>a<td>b<td>c<tr><td>d</table>", ["b"])[0] == "a\tc\nd"
+
+
+def test_a_table_that_is_kept_has_its_heading() -> None:
+    table = "<table><tr><th>a<th>b<tr><td>1<td>2<tr><td>3<td>4</table>"
+    assert write(table, ["a", "b"])[0] == "a\tb\n1\t2\n3\t4"
+    assert write(table, ["a", "b", "1", "2", "3"])[0] == "4"
+    assert write(table.replace("th>", "td>"), ["a", "b"])[0] == "1\t2\n3\t4"
+    assert write(table + "<table><tr><th>c</table>", ["b", "c"])[0] == "a\tb\n1\t2\n3\t4"
+    assert write(table + "<p>x", ["a", "b", "1", "2", "3", "4"])[0] == "x"
+
+
+def test_what_says_nothing_leaves_no_line() -> None:
+    text, parts = write("<p>a</p><p>\u3000</p><h2>b <a href='#b'>¶</a></h2><p>\u3000c<br>\u3000d</p><p>\u200c</p>")
+    assert text == "a\n\nb\n\nc\nd"
+    assert [kind for kind, _ in parts] == ["text", "heading", "text"]
+    assert write("<p>\u3000one <img> two\u3000</p>")[0] == "one two"
 
 
 def test_images_stand_where_they_stood() -> None:

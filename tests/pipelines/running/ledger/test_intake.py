@@ -232,6 +232,30 @@ def test_a_source_without_files_says_where_it_looked(store: Store) -> None:
         list_source("crawl", store.objects, ["*.gz"])
 
 
+@pytest.mark.parametrize(
+    ("patterns", "files"),
+    [
+        (["x.gz"], ["x.gz"]),
+        (["x*", "a*"], ["a.gz", "x.gz", "xy.gz"]),
+        (["a/b/*.gz", "a/x.gz"], ["a/b/x.gz", "a/x.gz"]),
+        (["**/x.gz"], ["a/b/x.gz", "a/x.gz", "other/x.gz", "x.gz"]),
+        *(([pattern], []) for pattern in ("../other/*.gz", "./x.gz", "/x.gz", "a//x*", "link/*.gz")),
+    ],
+)
+def test_only_what_may_match_is_listed(tmp_path: Path, patterns: list[str], files: list[str]) -> None:
+    root = tmp_path / "root"
+    for path in ("x.gz", "xy.gz", "a/x.gz", "a/b/x.gz", "a.gz", ".x.gz", "other/x.gz", "../other/x.gz"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).touch()
+    (root / "link").symlink_to(root / "a")
+    objects = open_location(str(root))
+    if files:
+        assert [one.path for one in list_source("crawl", objects, patterns).files] == files
+    else:
+        with pytest.raises(SourceError):
+            list_source("crawl", objects, patterns)
+
+
 def test_patterns_that_match_nothing_beside_others_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.gz").touch()
     listing = list_source("crawl", open_location(str(tmp_path)), ["*.zst", "*.gz", "a.*"])
