@@ -12,6 +12,7 @@ import socket
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -161,14 +162,9 @@ def _place_of(item: pytest.Item) -> tuple[str, str]:
 
 
 def _case_of(item: pytest.Item) -> Case:
-    """Which row of each of the function's tables this is."""
+    """Which row of the function's tables this is; the columns of a table have one number."""
     callspec = getattr(item, "callspec", None)
-    if callspec is None:
-        return ()
-    tables = [mark.args[0] for mark in item.iter_markers("parametrize")]
-    columns = [table.replace(" ", "").split(",") if isinstance(table, str) else list(table) for table in tables]
-    repeated = {name for names in columns for name in names[1:]}
-    return tuple(row for name, row in callspec.indices.items() if name not in repeated)
+    return () if callspec is None else tuple(row for row, _ in groupby(callspec.indices.values()))
 
 
 def _golden_of(file: str) -> Path:
@@ -184,7 +180,7 @@ def _golden_of(file: str) -> Path:
 def known_sentences(golden: Path) -> Said:
     """The sentences of a golden file: below each test's file its functions, below each of these what it was told.
 
-    The number before a sentence is the case's, where the function has several; `|` continues a sentence.
+    The number before a sentence is the case's, where the function has several; deeper lines continue a sentence.
     """
     known: Said = {}
     file = function = ""
@@ -205,7 +201,7 @@ def known_sentences(golden: Path) -> Said:
 
 
 _SENTENCE = " " * 8
-_CONTINUED = _SENTENCE + "|"
+_CONTINUED = " " * 12
 
 
 def shown_sentences(known: Said) -> str:
