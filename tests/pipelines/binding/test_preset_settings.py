@@ -1,5 +1,6 @@
 """A preset's rules over a measure with other settings than the preset's: allowed, with a note."""
 
+from tests.messages import assert_told_each
 from winnow.pipelines.binding.rule_presets import preset_notes
 from winnow.schemas.recipe import recipe_from_text
 
@@ -19,6 +20,7 @@ def test_the_presets_own_settings_need_no_note() -> None:
 
 
 def test_other_settings_are_shown_beside_the_presets() -> None:
-    assert preset_notes(
-        recipe_from_text(RECIPE.replace("{preset: fineweb}\n", "{preset: fineweb, layer: text.late}\n"))
-    ) == ["recipe.yaml:6: keep[0]: fineweb measures text.late with short_line_chars 30, here 50"]
+    assert_told_each(
+        preset_notes(recipe_from_text(RECIPE.replace("{preset: fineweb}\n", "{preset: fineweb, layer: text.late}\n"))),
+        ("recipe.yaml:6", "keep[0]", "text.late", "short_line_chars"),
+    )
