@@ -6,29 +6,23 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from apache_beam.transforms import core, ptransform, userstate
-from apache_beam.transforms.util import Reshuffle
-from apache_beam.typehints import decorators
-from apache_beam.typehints.decorators import IOTypeHints
 from hypothesis import settings
 
-from tests.inline_engine import (
-    INLINE,
-    expand_groups,
-    expand_reshuffle,
-    launched,
-    mixes_yield_and_return,
-    origin_of_hints,
-    remembered,
-    specs_of,
-)
+from tests import inline_engine
+from tests.inline_engine import INLINE
+from tests.messages import pytest_runtest_setup, pytest_sessionfinish, pytest_testnodedown
 from tests.outcomes import pytest_collectreport, pytest_runtest_logreport
 from tests.property_sizes import QUICK_EXAMPLES, THOROUGH
 from winnow.pipelines.assets import AssetError, lookup
-from winnow.pipelines.running.exchange.engine import GroupInOneWindow
-from winnow.runners.engines.local import Local
 
-__all__ = ["pytest_collectreport", "pytest_runtest_logreport"]  # hooks that pytest finds here
+# Hooks that pytest finds here.
+__all__ = [
+    "pytest_collectreport",
+    "pytest_runtest_logreport",
+    "pytest_runtest_setup",
+    "pytest_sessionfinish",
+    "pytest_testnodedown",
+]
 
 settings.register_profile("quick", max_examples=QUICK_EXAMPLES, deadline=None)
 settings.register_profile("thorough", max_examples=100, deadline=None)
@@ -45,16 +39,7 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault("WINNOW_WARMING", "1")  # `make test` has compiled the kernels
     os.environ.setdefault("LANGUAGE", "C")  # or argparse looks for files of translations at each word
-    Local.launch = launched  # type: ignore[method-assign]
-    userstate.get_dofn_specs = specs_of
-    core._check_fn_use_yield_and_return = mixes_yield_and_return
-    IOTypeHints._make_origin = staticmethod(origin_of_hints)  # type: ignore[method-assign]
-    Reshuffle.expand = expand_reshuffle  # type: ignore[method-assign, assignment]
-    GroupInOneWindow.expand = expand_groups  # type: ignore[method-assign, assignment]
-    signature = remembered(decorators.get_signature)
-    for module in (core, decorators, ptransform):
-        vars(module)["get_signature"] = signature
-    IOTypeHints.from_callable = staticmethod(remembered(IOTypeHints.from_callable))  # type: ignore[method-assign, assignment]
+    inline_engine.install()
     os.fsync = unsynced
 
 

@@ -7,6 +7,7 @@ from typing import cast
 
 import pytest
 
+from tests.messages import assert_refused
 from winnow.filters.operators import STATUS, PictureOperator, TextOperator, find_operator, operator_names
 from winnow.filters.video.decode.operator import VideoOperator
 from winnow.schemas.errors import RecipeError
@@ -45,13 +46,13 @@ def test_it_is_of_one_class_which_says_what_it_reads(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("text.gofer", r"unknown operator 'text.gofer' \(did you mean 'text.gopher'\?\)"),
+        ("text.gofer", "'text.gofer' … 'text.gopher'"),
         ("os.path", "unknown operator 'os.path'"),
         ("../text.gopher", "unknown operator"),
     ],
 )
 def test_an_unknown_name_is_answered(name: str, hint: str) -> None:
-    with pytest.raises(RecipeError, match=hint):
+    with assert_refused(RecipeError, hint):
         find_operator(name)
 
 
@@ -63,5 +64,5 @@ def test_a_package_whose_operator_is_of_no_class_is_named(tmp_path: Path, monkey
     points = "[winnow.operators]\ntext.older = older_winnow:OPERATOR\n"
     (tmp_path / "older_winnow-1.dist-info" / "entry_points.txt").write_text(points)
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(RecipeError, match=r"operator 'text.older' cannot be loaded: .*abstract class Operator"):
+    with assert_refused(RecipeError, "'text.older'", "abstract class"):
         find_operator("text.older")

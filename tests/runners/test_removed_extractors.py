@@ -9,6 +9,7 @@ import pytest
 import winnow
 from tests.faults.crawl import write_crawl
 from tests.faults.winnow import ended, run_here
+from tests.messages import assert_told
 from winnow.filters import extractors
 from winnow.filters.extraction.extract_resiliparse import EXTRACTOR
 
@@ -36,7 +37,7 @@ def test_its_layer_stays_readable_and_a_recipe_that_names_it_says_what_to_write(
         ended(run_here(tmp_path, "run", "recipe.yaml"))
     refused = run_here(tmp_path, "run", "recipe.yaml")
     assert refused.status == 1
-    assert "recipe.yaml:5: extract: 'fast' is no longer an extractor; write 'main'" in refused.err
+    assert_told(refused.err, "recipe.yaml:5", "'fast'", "'main'")
     texts = winnow.open_store(tmp_path / "store").table(["extract.fast.text"]).to_arrow()["extract.fast.text"]
     assert sum(map(bool, texts.to_pylist())) == 9
     assert "extract.fast" in ended(run_here(tmp_path, "stats", "store"))

@@ -7,6 +7,7 @@ import pytest
 
 from tests.faults.winnow import assert_clean, run_here
 from tests.filters.models.training.declarations import paragraphs
+from tests.messages import assert_told
 from winnow.filters.models.card import read_card
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
@@ -92,15 +93,13 @@ def test_what_cannot_be_done_is_said_in_a_line(place: Path, tmp_path: Path) -> N
     model = f"--output={tmp_path}/m.bin"
     both = ["--positives", files, "--negatives", files]
     assert "both need some" in refused(*both, model)
-    assert "expected a name that ends in .ftz" in refused(*both, "--output=model.json")
-    assert "does not exist; create it first" in refused(*both, f"--output={tmp_path}/none/m.bin")
+    assert_told(refused(*both, "--output=model.json"), "expected a name")
+    assert_told(refused(*both, f"--output={tmp_path}/none/m.bin"), "create it first")
     assert "--epochs 0: expected 1 to 1_000" in refused(*both, model, "--epochs=0", "--seed=1")
     assert "expected __label__ and a name" in refused(*both, model, "--positive-label=good")
     rule = ["--positives", files, "--negatives"]
     assert "a rule needs RECIPE" in refused(*rule, "samples.id is null", model)
-    assert "no layer of the store has a column 'text.gopher.words'" in refused(
-        recipe, *rule, "text.gopher.words > 3", model
-    )
+    assert_told(refused(recipe, *rule, "text.gopher.words > 3", model), "'text.gopher.words'")
     assert "did you mean 'text.unigram.words'?" in refused(recipe, *rule, "text.unigram.wrds > 3", model)
     assert "not a SQL expression" in refused(recipe, *rule, "text.unigram.words >", model)
     assert not list(tmp_path.iterdir())

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.messages import assert_told
 from winnow.schemas.errors import StoreError
 from winnow.schemas.mixture import Amount, PlannedOutput
 from winnow.schemas.records import ObjectRecord, ShardRecord, from_json, to_json, tree_hash
@@ -27,12 +28,12 @@ def test_another_shape_is_refused_with_its_place(raw: bytes) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"rows": True}, "object.rows: expected an integer, got true or false"),
-        ({"rows": 1.0}, "object.rows: expected an integer, got a number"),
-        ({"rows": 1 << 64}, "object.rows: expected an integer, got a number"),
-        ({"rows": None}, "object.rows: expected an integer, got nothing"),
-        ({"path": 3}, "object.path: expected text, got an integer"),
-        ({"row": 1}, "object.row: unknown field (did you mean 'rows'?)"),
+        ({"rows": True}, "object.rows … got true"),
+        ({"rows": 1.0}, "object.rows"),
+        ({"rows": 1 << 64}, "object.rows"),
+        ({"rows": None}, "object.rows … got nothing"),
+        ({"path": 3}, "object.path … expected text"),
+        ({"row": 1}, "object.row … 'rows'"),
         ({"\n": 1}, "object.\\n: unknown field"),
     ],
 )
@@ -40,7 +41,7 @@ def test_a_field_that_does_not_fit_is_named(change: dict[str, object], said: str
     shard = {"shard": "a", "statistics": "s", "object": {"path": "p", "rows": 1, "bytes": 2, "values": "v"} | change}
     with pytest.raises(StoreError) as refused:
         from_json(ShardRecord, json.dumps(shard).encode(), "x.json")
-    assert f"x.json: not a ShardRecord that this version of winnow reads ({said}" in str(refused.value)
+    assert_told(str(refused.value), "x.json", "ShardRecord", "winnow reads", said)
     assert "\n" not in str(refused.value)
 
 

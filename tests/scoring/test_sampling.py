@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.messages import assert_refused, assert_told
 from tests.scoring.laws import GAMMAS, law
 from winnow.schemas.errors import WinnowError
 from winnow.scoring.sampling import (
@@ -101,8 +102,8 @@ def test_a_family_that_the_law_lacks_gets_the_stated_fallback() -> None:
     found = by_law(inventory, law(), unfitted="proportional")
     assert found.shares[found.families.index("turkic")] == pytest.approx(2 / 12)
     assert sum(found.shares) == pytest.approx(1)
-    assert found.notes[0] == "no fitted exponent, shares by proportional instead: turkic"
-    assert by_law(inventory, law()).notes[0] == "no fitted exponent, shares by unimax 4 instead: turkic"
+    assert_told(found.notes[0], "proportional instead", whole=True)
+    assert_told(by_law(inventory, law()).notes[0], "fitted exponent", "unimax 4", whole=True)
 
 
 def test_a_comparison_has_the_losses_that_the_law_predicts() -> None:
@@ -133,16 +134,16 @@ def test_no_method_wins_by_giving_unfitted_families_less(fallback: Fallback, epo
     ("tokens", "budget", "epochs", "message"),
     [
         ({}, 1e9, None, "0 families: expected 1"),
-        ({"a": -1.0}, 1e9, None, "tokens of 'a' -1.0: expected a count of 1 or more"),
+        ({"a": -1.0}, 1e9, None, "'a' … -1.0 … 1"),
         ({"a": 1e9}, float("nan"), None, "budget nan: expected a count"),
         ({"a": 1e9}, 1e9, 0.0, "max_epochs 0.0: expected a number above zero"),
-        ({"a": 1e9}, 5e9, 4.0, "the budget of 5e\\+09 tokens is more than 4 epochs of everything"),
+        ({"a": 1e9}, 5e9, 4.0, "5e+09 … 4 epochs"),
     ],
 )
 def test_an_inventory_that_makes_no_sense_is_refused(
     tokens: dict[str, float], budget: float, epochs: float | None, message: str
 ) -> None:
-    with pytest.raises(WinnowError, match=message):
+    with assert_refused(WinnowError, message):
         Inventory(tokens, budget, epochs)
 
 
@@ -152,9 +153,9 @@ def test_requests_that_make_no_sense_are_refused() -> None:
         temperature(inventory, 0)
     with pytest.raises(WinnowError, match="unimax: needs max_epochs"):
         unimax(inventory)
-    with pytest.raises(WinnowError, match="the law knows none of klingon"):
+    with assert_refused(WinnowError, "law knows none"):
         by_law(Inventory({"klingon": 1e9}, 1e9), law())
-    with pytest.raises(WinnowError, match="unknown fallback 'unimx' \\(did you mean 'unimax'"):
+    with assert_refused(WinnowError, "'unimx'", "'unimax'"):
         by_law(inventory, law(), unfitted="unimx")  # type: ignore[arg-type]
     with pytest.raises(WinnowError, match="the mixture's families differ"):
         compare([proportional(Inventory({"a": 1.0, "indic": 1.0}, 1.0))], inventory, law())

@@ -6,6 +6,7 @@ import re
 import pyarrow as pa
 import pytest
 
+from tests.messages import assert_refused
 from winnow.filters.edits import Placeholders, Pseudonyms, Secret, normalised
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.private.personal.emails import emails
@@ -82,7 +83,7 @@ def test_a_key_shows_itself_nowhere() -> None:
 
 
 def test_a_short_key_is_refused() -> None:
-    with pytest.raises(ValueError, match="the key has 15 bytes; expected 16 or more"):
+    with assert_refused(ValueError, "15 bytes", "expected 16"):
         Secret(b"k" * 15)
 
 

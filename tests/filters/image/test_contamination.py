@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
+from tests.messages import assert_refused
 from winnow.filters.duplicates.perceptual.hamming_index import HammingIndex
 from winnow.filters.duplicates.vectors.cosines import rounded
 from winnow.filters.duplicates.vectors.listed_vectors import nearest_listed, parse_vector_list, vector_list_bytes
@@ -86,7 +87,7 @@ def test_each_item_has_its_nearest_listed_picture() -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "has no hash; write one with: winnow pdq FOLDER --output eval.txt"),
+        (b"", "winnow pdq … FOLDER … --output"),
         (b"# only this\n", "has no hash"),
         (b"00" * 32 + b"\n00ff,short\n", "eval.txt:2: expected 64 hexadecimal digits"),
         (b"\xff\xfe\x00", "eval.txt:1: expected 64 hexadecimal digits"),
@@ -94,7 +95,7 @@ def test_each_item_has_its_nearest_listed_picture() -> None:
     ],
 )
 def test_a_list_that_is_none_is_refused_with_the_line(content: bytes, said: str) -> None:
-    with pytest.raises(RecipeError, match=said):
+    with assert_refused(RecipeError, said):
         parse_hashes(content, "eval.txt")
 
 
@@ -135,7 +136,7 @@ def test_each_item_has_its_nearest_listed_vector() -> None:
         "matched": [["one", None], None, [], [None, "two"]],
     }
     other = parse_vector_list(vector_list_bytes(rounded(np.eye(2, 4, dtype=np.float32))[0], ["one", "two"]), "eval")
-    with pytest.raises(RecipeError, match=r"eval: has vectors of 4 numbers, and image\.embedding of 3"):
+    with assert_refused(RecipeError, "eval:", "4 numbers", "image.embedding", "3"):
         near_vectors(batch, other, ListConfig("eval", by="embedding"))
 
 
@@ -146,14 +147,14 @@ def test_each_item_has_its_nearest_listed_vector() -> None:
         (b"00" * 40, "not a safetensors file"),
         (
             tensors_bytes({"weight": np.ones((1, 3), np.float32)}, {}),
-            "write one with: winnow vectors FOLDER --output eval",
+            "winnow vectors … FOLDER … --output",
         ),
         (vector_list_bytes(np.zeros((0, 3), np.int16), []), "do not fit together"),
-        (vector_list_bytes(np.zeros((1, 3), np.int16), ["a"]), "vector 0 is zeros, or not finite"),
+        (vector_list_bytes(np.zeros((1, 3), np.int16), ["a"]), "vector 0"),
         (vector_list_bytes(np.ones((2, 3), np.int16), ["a"]), "do not fit together"),
     ],
 )
 def test_a_list_of_vectors_that_is_none_is_refused(content: bytes, said: str) -> None:
-    with pytest.raises(RecipeError, match=said) as caught:
+    with assert_refused(RecipeError, said) as caught:
         parse_vector_list(content, "eval")
     assert "\n" not in str(caught.value)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.messages import assert_told
 from tests.property_sizes import scaled
 from winnow.filters.models.arpa import NgramModel, load_arpa
 from winnow.filters.models.backoff import Sums
@@ -171,27 +172,27 @@ def test_back_off_is_what_its_definition_says(tmp_path: Path, table: Table, word
     ("change", "expected"),
     [
         (("\\data\\", "\\dota\\"), "no \\data\\"),
-        (("ngram 2=5", "ngram 3=5"), ":4: not a valid ARPA model: 'ngram 3=5'; expected 'ngram 2=COUNT'"),
+        (("ngram 2=5", "ngram 3=5"), ":4 … ARPA … 'ngram 3=5'"),
         (("ngram 1=7", "ngram 1=0"), "and some 1-grams"),
         (("ngram 2=5", "ngram 2=6"), "its 2-grams end after 5 of 6"),
         (("ngram 2=5", "ngram 2=4"), "expected '\\\\3-grams:'"),
         (("ngram 3=3", "ngram 3=4"), "its 3-grams end after 3 of 4"),
-        (("ngram 3=3", "ngram 3=999999999999"), "at most 1,000 are read (raise `max_ngrams`)"),
+        (("ngram 3=3", "ngram 3=999999999999"), "most 1,000 … `max_ngrams`"),
         (("\\end\\", ""), "ends without"),
-        (("-0.5\tthe", "nan\tthe"), ":11: not a valid ARPA model: a line that does not begin with a number"),
-        (("-0.5\tthe", "inf\tthe"), "does not begin with a number"),
+        (("-0.5\tthe", "nan\tthe"), ":11 … ARPA"),
+        (("-0.5\tthe", "inf\tthe"), "number"),
         (("-0.5\tthe", "0.5\tthe"), "a log-probability above 0"),
         (("-0.5\tthe", "-1e9\tthe"), "outside -1000 to 1000"),
         (("the\t-0.5", "the\t1e300"), "outside -1000 to 1000"),
         (("the\t-0.5", "the\tx"), "the wrong number of words"),
         (("the cat sat", "the cat"), "the wrong number of words"),
-        (("cat sat", "dog sat"), "a word that is not a 1-gram"),
-        (("-0.375\tcat sat", "-0.375\tthe cat"), "one of its 2-grams occurs twice"),
+        (("cat sat", "dog sat"), "word … 1-gram"),
+        (("-0.375\tcat sat", "-0.375\tthe cat"), "2-grams … occurs twice"),
         (("<s>", "<S>"), "no <s> among its 1-grams"),
     ],
 )
 def test_a_broken_model_is_refused_in_a_line(tmp_path: Path, change: tuple[str, str], expected: str) -> None:
-    assert expected in complaint(tmp_path, SMALL.replace(*change))
+    assert_told(complaint(tmp_path, SMALL.replace(*change)), expected)
 
 
 def test_a_model_that_ends_early_is_refused_wherever_it_ends(tmp_path: Path) -> None:
@@ -203,7 +204,7 @@ def test_a_model_that_ends_early_is_refused_wherever_it_ends(tmp_path: Path) -> 
 
 def test_lines_and_preambles_without_end_are_refused(tmp_path: Path) -> None:
     assert "a line of more than 65,536 bytes" in complaint(tmp_path, b"x" * 100_000)
-    assert "no \\data\\ in its first lines" in complaint(tmp_path, b"\n" * 100_000)
+    assert_told(complaint(tmp_path, b"\n" * 100_000), "\\data\\", "first lines")
     long = SMALL[: SMALL.index("-0.5\tthe")] + "x" * (9 << 20)
     assert "a line of more than 65,536 bytes" in complaint(tmp_path, gzip.compress(long.encode()))
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.messages import assert_told
 from winnow.filters.models.formats import format_of
 from winnow.schemas.errors import RecipeError
 
@@ -28,7 +29,7 @@ def test_checkpoints_and_torchscript_are_zips_with_pickles(tmp_path: Path) -> No
     path = tmp_path / "model.onnx"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("archive/data.pkl", pickle.dumps([]))
-    assert "a zip, like PyTorch checkpoints and TorchScript" in refusal(path, path.read_bytes())
+    assert_told(refusal(path, path.read_bytes()), "PyTorch", "TorchScript")
 
 
 @pytest.mark.parametrize(

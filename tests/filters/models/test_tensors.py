@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
+from tests.messages import assert_told
 from tests.property_sizes import scaled
 from winnow.filters.models.tensors import read_tensors, tensors_bytes
 from winnow.schemas.errors import RecipeError
@@ -98,7 +99,7 @@ def named_twice(*places: list[int]) -> bytes:
         ((9).to_bytes(8, "little") + b"{}", "invalid header length"),
         (b"\x02\0\0\0\0\0\0\0{\xff", "invalid UTF-8"),
         (written([1]), "invalid type: sequence"),
-        (written({"__metadata__": {"a": 1}}), "invalid type: integer `1`, expected a string"),
+        (written({"__metadata__": {"a": 1}}), "invalid type … `1`"),
         (written({}, b"rest"), "file not fully covered"),
         (written({"x": 1}), "invalid type"),
         (written({"x": {}}), "missing field `dtype`"),
@@ -108,7 +109,7 @@ def named_twice(*places: list[int]) -> bytes:
         (one(dtype="U16", shape=[4]), "of type U16; expected one of"),
         (one(dtype="C64", shape=[1]), "of type C64; expected one of"),
         (one(dtype=["F32"]), "invalid type"),
-        (one(shape=[3]), "invalid shape, data type, or offset"),
+        (one(shape=[3]), "invalid shape"),
         (one(shape=[-2]), "integer `-2`"),
         (one(shape=[True, 2]), "boolean `true`"),
         (one(shape=[2.0]), "floating point `2.0`"),
@@ -121,11 +122,11 @@ def named_twice(*places: list[int]) -> bytes:
         (written({"x": ONE, "y": 0}, b"\0" * 8), "invalid type"),
         (named_twice([0, 4], [4, 8]), "invalid offset"),
         (written(b'{"x":' + b"[" * 100_000), "recursion limit"),
-        (written(b" " * (16 << 20) + b"{}"), "header too large: expected 16777216 bytes at most"),
+        (written(b" " * (16 << 20) + b"{}"), "header too … 16777216 bytes"),
     ],
 )
 def test_what_is_damaged_is_refused_in_a_line(tmp_path: Path, raw: bytes, why: str) -> None:
-    assert why in refusal(tmp_path / "damaged", raw)
+    assert_told(refusal(tmp_path / "damaged", raw), why)
 
 
 def bf16_file(arrays: Mapping[str, NDArray[np.generic]]) -> bytes:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.filters.text.hostile_texts import HOSTILE
 from tests.filters.text.lines.line_rules import Files
+from tests.messages import assert_refused
 from tests.property_sizes import scaled
 from winnow.filters.private.names import find_model
 from winnow.filters.text.names import OPERATOR, Config
@@ -102,9 +103,7 @@ def test_it_covers_the_languages_of_its_model_and_feeds_what_that_looks_for() ->
 
 
 def test_without_a_model_it_says_what_to_install() -> None:
-    with pytest.raises(
-        RecipeError, match=r"`model` is not set.*\(gazetteer\).*pip install 'winnow\[names\]'"
-    ) as caught:
+    with assert_refused(RecipeError, "`model`", "'winnow[names]'") as caught:
         measured([], model="")
     assert "\n" not in str(caught.value)
 
@@ -112,15 +111,15 @@ def test_without_a_model_it_says_what_to_install() -> None:
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ("gazeteer", r"no installed package offers the model 'gazeteer' \(did you mean 'gazetteer'\?\)"),
-        ("nowhere:Model", "cannot be loaded: ModuleNotFoundError: No module named 'nowhere'"),
+        ("gazeteer", "'gazeteer' … 'gazetteer'"),
+        ("nowhere:Model", "ModuleNotFoundError … 'nowhere'"),
         ("json:Nothing", "cannot be loaded: AttributeError"),
-        ("json:dumps", "is not a model of names"),
-        (f"{__name__}:Raising", "cannot be loaded: OSError: no weights"),
+        ("json:dumps", "model of names"),
+        (f"{__name__}:Raising", "cannot be loaded"),
     ],
 )
 def test_a_model_that_is_none_is_one_line(model: str, message: str) -> None:
-    with pytest.raises(RecipeError, match=message) as caught:
+    with assert_refused(RecipeError, message) as caught:
         measured([], model=model)
     assert "\n" not in str(caught.value)
 
@@ -183,7 +182,7 @@ def test_a_model_that_gives_no_lists_measures_nothing() -> None:
 
 
 def test_a_model_that_forgets_a_text_is_an_error() -> None:
-    with pytest.raises(RecipeError, match="gave 1 lists of spans for 2 texts; expected one list per text"):
+    with assert_refused(RecipeError, "1 lists", "2 texts"):
         measured([("eng_Latn", "aaa")] * 2, model=f"{__name__}:short")
 
 

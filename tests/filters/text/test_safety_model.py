@@ -13,6 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.messages import assert_refused, assert_told
+
 pytest.importorskip("onnx", reason="writes the models of these tests")
 pytest.importorskip("onnxruntime", reason="needs the extra `onnx`")
 pytest.importorskip("tokenizers", reason="needs the extra `onnx`")
@@ -184,7 +186,7 @@ def test_settings_that_cannot_be_are_refused(folder: Path) -> None:
     assert "`tokenizer` is not set" in refusal(folder, tokenizer="")
     assert "`labels` is not set" in refusal(folder, labels=())
     assert "`languages` is not set" in refusal(folder, languages=())
-    assert "an ONNX file needs no `architecture`; remove it" in refusal(folder, architecture="my.models:classifier")
+    assert_told(refusal(folder, architecture="my.models:classifier"), "ONNX", "`architecture`")
     for changes, why in (
         ({"languages": ("en",)}, "three letters"),
         ({"languages": ("any", "eng")}, "`any` cannot be combined"),
@@ -226,17 +228,17 @@ def test_every_input_and_output_that_does_not_fit_is_named(folder: Path) -> None
 def test_a_model_that_fails_or_answers_otherwise_is_told_before_any_text_is_read(folder: Path) -> None:
     short = {"values": VALUES[:-1], "last": np.array([2], np.int64), "time": np.array([1], np.int64)}
     (folder / "model.onnx").write_bytes(model(constants=short).SerializeToString())
-    assert "the model fails on 1 tokens" in refusal(folder)  # the vocabulary's last word has no row
+    assert_told(refusal(folder), "model fails", "1 tokens")  # the vocabulary's last word has no row
     # As many numbers as the text has tokens: no shape in the file says so.
     out = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["texts", "numbers"])
     each = [helper.make_node("Cast", ["input_ids"], ["logits"], to=TensorProto.FLOAT)]
     (folder / "model.onnx").write_bytes(model(computed=each, outputs=[out]).SerializeToString())
-    assert "the model has 1 outputs, but `labels` names 2" in refusal(folder)
+    assert_told(refusal(folder), "1 outputs", "`labels`", "names 2")
     kernel = OPERATOR.load(config_of(folder, labels=LABELS[:1]), Files())
-    with pytest.raises(RecipeError, match="the model has 5 outputs, but `labels` names 1"):
+    with assert_refused(RecipeError, "5 outputs", "`labels`", "names 1"):
         kernel(batch_of(["you are rude"]))
     (folder / "model.onnx").write_bytes(model(computed=nodes()[1:]).SerializeToString())
-    assert "ONNX Runtime cannot load this model" in refusal(folder)
+    assert_told(refusal(folder), "ONNX", "Runtime cannot")
 
 
 @pytest.mark.parametrize(
@@ -259,7 +261,7 @@ def test_a_missing_package_is_told_with_the_line_that_installs_it(
     folder: Path, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    assert refusal(folder) == f"text.safety_model needs the package {package}; run: pip install 'winnow[onnx]'"
+    assert_told(refusal(folder), "text.safety_model", package, "'winnow[onnx]'", whole=True)
 
 
 def test_a_tokenizer_that_fails_on_a_text_is_told(folder: Path) -> None:
@@ -267,7 +269,7 @@ def test_a_tokenizer_that_fails_on_a_text_is_told(folder: Path) -> None:
     without_unknown = {"type": "WordLevel", "vocab": numbers, "unk_token": "none"}
     (folder / "tokenizer.json").write_text(tokenizer_json(model=without_unknown), encoding="utf-8")
     kernel = OPERATOR.load(config_of(folder), Files())
-    with pytest.raises(RecipeError, match=r"tokenizer\.json: the tokenizer fails on a text of 7 characters"):
+    with assert_refused(RecipeError, "tokenizer.json", "7 characters"):
         kernel(batch_of(["strange"]))
 
 

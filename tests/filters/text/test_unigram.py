@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.filters.models.training.declarations import paragraphs
 from tests.filters.text.hostile_texts import HOSTILE
+from tests.messages import assert_refused
 from tests.property_sizes import scaled
 from winnow.filters.operators import find_operator
 from winnow.filters.text.unigram import OPERATOR, Memo, UnigramConfig, measure_unigrams
@@ -93,7 +94,7 @@ def test_a_language_whose_tokenizer_is_missing_says_why() -> None:
 
 
 def test_a_fixed_language_without_a_list_is_refused() -> None:
-    with pytest.raises(RecipeError, match=r"wordfreq has no list for the language 'th'"):
+    with assert_refused(RecipeError, "wordfreq", "'th'"):
         measured(batch_of([]), language="th")
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.filters.restated_digests import digest_of
 from tests.filters.web.url_lists.addresses import addresses as any_addresses
+from tests.messages import assert_refused
 from winnow.filters.operators import find_operator
 from winnow.filters.url.canonical import (
     OPERATOR,
@@ -193,7 +194,7 @@ def test_each_rule_ignores_one_difference_and_can_be_switched_off(rule: str) -> 
 def test_names_to_ignore_are_names() -> None:
     place = Place("recipe.yaml", 3)
     names = ListNode((Scalar("a=1", place, "a=1"),), place)
-    with pytest.raises(RecipeError, match="'a=1' is not the name of a parameter of a query"):
+    with assert_refused(RecipeError, "'a=1'", "parameter"):
         build_config(CanonicalConfig, MapNode((Entry("ignore", place, names),), place), "annotate[0]")
 
 

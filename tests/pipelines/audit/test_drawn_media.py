@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.messages import assert_told_each
 from winnow.pipelines.audit.drawn_media import Drawn, needs_media, wrong_media
 from winnow.schemas.rows.draws import DRAW
 from winnow.schemas.rows.samples import SAMPLES
@@ -44,18 +45,18 @@ def test_an_honest_draw_is_left_alone() -> None:
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ([(0, 0, [3], 0)], "row 0 drops medium 3, but has 3 (numbers begin at 0)"),
-        ([(0, 1, [0], 0)], "row 1 drops medium 0, but has 0 (numbers begin at 0)"),
-        ([(0, 2, [-1], 0)], "row 2 drops medium -1, but has 1 (numbers begin at 0)"),
-        ([(0, 0, [1, 1], 0)], "row 0 drops a medium twice, or out of order"),
-        ([(0, 0, [2, 1], 0)], "row 0 drops a medium twice, or out of order"),
-        ([(0, 0, [1], None), (1, 0, [2], None)], "row 0 drops other media in one output than in another"),
-        ([(0, 3, [1], None), (1, 3, None, None)], "row 3 drops other media in one output than in another"),
-        ([(0, 0, [1], 39)], "row 0 counts 39 pixels, but the media that it does not drop have 30"),
+        ([(0, 0, [3], 0)], "0 drops … medium 3 … 3"),
+        ([(0, 1, [0], 0)], "1 drops … medium 0 … 0"),
+        ([(0, 2, [-1], 0)], "2 drops … -1 … 1"),
+        ([(0, 0, [1, 1], 0)], "0 drops … medium twice"),
+        ([(0, 0, [2, 1], 0)], "0 drops … medium twice"),
+        ([(0, 0, [1], None), (1, 0, [2], None)], "0 drops … output"),
+        ([(0, 3, [1], None), (1, 3, None, None)], "3 drops … output"),
+        ([(0, 0, [1], 39)], "0 counts … 39 pixels … 30"),
     ],
 )
 def test_a_wrong_number_is_named(lines: list[tuple[int, int, list[int] | None, int | None]], said: str) -> None:
-    assert list(wrong_media("pixels", draw(*lines))) == [said]
+    assert_told_each(list(wrong_media("pixels", draw(*lines))), said)
 
 
 @given(st.data())

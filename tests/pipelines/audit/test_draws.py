@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.messages import assert_told, assert_told_each
 from tests.pipelines.mix.mixtures import Mixing, Text, mixing
 from winnow.pipelines.audit.draws import DrawsCheck, plan_records
 from winnow.pipelines.audit.findings import Findings
@@ -96,12 +97,10 @@ def first(rows: list[Row], output: int) -> Row:
 
 def test_an_honest_draw_is_proved(mixed: Mixing) -> None:
     plan = the_plan(mixed).plan
-    assert audited(mixed) == Findings(
-        proved=[
-            f"plan {plan.name}: {sum(output.given.samples for output in plan.outputs)} samples are drawn as planned, "
-            "each stratum of core, late, validation and each row"
-        ]
-    )
+    findings = audited(mixed)
+    samples = sum(output.given.samples for output in plan.outputs)
+    assert_told_each(findings.proved, (plan.name, f"{samples} samples", "core", "late", "validation"))
+    assert findings == Findings(proved=findings.proved)
 
 
 @pytest.mark.parametrize(
@@ -184,26 +183,26 @@ def of_no_stratum(rows: list[Row]) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (one_less, "are drawn, but the plan has"),
-        (more_units, "are drawn, but the plan has"),
-        (another_stratum, "are drawn, but the plan has"),
-        (another_id, "1 drawn rows have different ids than the samples"),
-        (another_row, "1 drawn rows have different ids than the samples"),
-        (twice, "is repeated or out of order"),
-        (a_third_copy, "is used 3 times, but max_epochs is 2"),
-        (copies_not_numbered_on, "at copy 0, earlier stages used 1"),
+        (one_less, "but the plan"),
+        (more_units, "but the plan"),
+        (another_stratum, "but the plan"),
+        (another_id, "1 … different ids"),
+        (another_row, "1 … different ids"),
+        (twice, "repeated or out"),
+        (a_third_copy, "3 times … max_epochs … 2"),
+        (copies_not_numbered_on, "copy 0 … used 1"),
         (without_a_copy, "is drawn with no copies"),
-        (held_out_and_given, "1 sample is in validation and in a stage"),
-        (held_out_twice, "validation contains a sample more than once"),
-        (beyond_the_shard, "it names row 30 of a shard of 30"),
-        (of_no_output, "it names output 3 of 3"),
-        (of_no_stratum, "it names a stratum that its output does not have"),
+        (held_out_and_given, "1 sample … validation"),
+        (held_out_twice, "validation contains"),
+        (beyond_the_shard, "row 30"),
+        (of_no_output, "names output … 3 of 3"),
+        (of_no_stratum, "names a stratum"),
     ],
 )
 def test_a_draw_that_was_made_wrong_is_caught(mixed: Mixing, change: Callable[[list[Row]], None], said: str) -> None:
     redraw(mixed, change)
     findings = audited(mixed)
-    assert any(said in problem for problem in findings.problems), findings.problems
+    assert_told(findings.problems, said)
     assert findings.proved == []
 
 
@@ -259,7 +258,9 @@ def test_a_record_that_cannot_be_read_is_named(mixed: Mixing) -> None:
 def test_a_plan_of_another_generation_is_a_note(mixed: Mixing) -> None:
     record = the_plan(mixed)
     put_plan(mixed, replace(record, plan=replace(record.plan, tree_hash="another")))
-    assert audited(mixed) == Findings(notes=["no plan of generation 1: no draw was checked"])
+    findings = audited(mixed)
+    assert_told_each(findings.notes, "generation 1")
+    assert findings == Findings(notes=findings.notes)
 
 
 def test_rows_that_are_forgotten_since_are_counted(mixed: Mixing) -> None:
@@ -267,9 +268,7 @@ def test_rows_that_are_forgotten_since_are_counted(mixed: Mixing) -> None:
     put_tombstone(mixed.store.objects, Tombstone(1, (), (), (ids[0].hex(), ids[1].hex()), (), (), "asked"))
     findings = audited(mixed)
     assert findings.problems == []
-    assert any(
-        "drawn rows have been forgotten since; run winnow mix to make a new plan" in one for one in findings.notes
-    )
+    assert_told(findings.notes, "forgotten since", "winnow mix")
 
 
 def drops_a_medium(rows: list[Row]) -> None:
@@ -279,4 +278,4 @@ def drops_a_medium(rows: list[Row]) -> None:
 def test_a_draw_that_drops_a_medium_which_its_row_lacks_is_caught(mixed: Mixing) -> None:
     redraw(mixed, drops_a_medium)
     (problem,) = audited(mixed).problems
-    assert problem.endswith("drops medium 0, but has 0 (numbers begin at 0)")
+    assert_told(problem, "medium 0", "0", "0")

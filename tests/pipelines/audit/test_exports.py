@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+from tests.messages import assert_told, assert_told_each
 from tests.pipelines.export.drawn_stores import BOOKS, WEB, Given, Rows, export, exports_of, make_draw, words
 from winnow.pipelines.audit.exports import ExportsCheck
 from winnow.pipelines.audit.findings import Findings
@@ -222,17 +223,17 @@ def test_a_writer_that_loses_a_sample_and_says_nothing_is_caught(folder: Path, n
     LESS[name](folder / name)
     record(folder / name)
     said = [one.removeprefix(f"export {folder / name}: ") for one in audited(folder).problems]
-    assert "train: its files have 20 samples, but winnow.json declares 21" in said
+    assert_told(said, "train:", "20 samples", "winnow.json", "declares 21")
     # One that says how many it wrote is held against what was planned.
     outputs = manifest(folder / name)["outputs"]
     outputs["train"]["samples"] = 20
     record(folder / name, outputs=outputs)
     said = [one.removeprefix(f"export {folder / name}: ") for one in audited(folder).problems]
-    assert "25 samples were planned, but it has 24 and 0 were left out" in said
+    assert_told(said, "25 samples", "24", "0")
     outputs["train"]["planned"] = 20
     record(folder / name, outputs=outputs)
     said = [one.removeprefix(f"export {folder / name}: ") for one in audited(folder).problems]
-    assert "train: winnow.json declares 20 planned samples, but the plan has 21" in said
+    assert_told(said, "train:", "winnow.json", "declares 20", "21")
 
 
 @pytest.mark.parametrize(
@@ -306,12 +307,13 @@ def test_a_file_that_is_gone_and_one_that_is_a_link_to_nowhere(folder: Path) -> 
     (export / "data" / "train-00002-of-00003.parquet").symlink_to("nowhere")
     os.mkfifo(export / "data" / "train-00001-of-00003.parquet")  # nothing would ever come of reading it
     said = [one.removeprefix(f"export {export}: ") for one in audited(folder).problems]
-    assert said == [
+    assert_told_each(
+        said,
         "data/train-00000-of-00003.parquet is missing",
         "data/train-00001-of-00003.parquet is missing",
         "data/train-00002-of-00003.parquet is missing",
-        "train: its files have 0 samples, but winnow.json declares 21",
-    ]
+        ("train:", "0 samples", "winnow.json", "declares 21"),
+    )
 
 
 def test_a_file_that_cannot_be_looked_at_is_a_line(folder: Path) -> None:
@@ -326,10 +328,11 @@ def test_what_others_put_there_is_a_note(folder: Path) -> None:
     for name in ("b.txt", "a.txt", "data/c.txt", "z.txt"):
         (folder / "parquet" / name).write_text("mine")
     (folder / "jsonl" / "x").write_text("mine")
-    assert audited(folder).notes == [
-        f"export {folder / 'jsonl'}: 1 file that winnow did not write: x",
-        f"export {folder / 'parquet'}: 4 files that winnow did not write: a.txt, b.txt, data/c.txt, …",
-    ]
+    assert_told_each(
+        audited(folder).notes,
+        (str(folder / "jsonl"), "1 file", "winnow did"),
+        (str(folder / "parquet"), "4 files", "winnow did", "a.txt"),
+    )
 
 
 def test_exports_that_are_gone_are_notes(folder: Path) -> None:
@@ -372,18 +375,16 @@ def test_an_export_of_another_store_or_plan_is_a_note(folder: Path) -> None:
     record(folder / "parquet", plan="0123456789abcdef")
     findings = audited(folder)
     assert findings.problems == []
-    assert findings.notes == [
-        f"export {folder / 'jsonl'}: now belongs to the store other: not checked",
-        f"export {folder / 'parquet'}: its plan 0123456789abcdef is no longer in the store: only the "
-        "export's own record was checked",
-    ]
+    assert_told_each(
+        findings.notes, (str(folder / "jsonl"), "now belongs"), (str(folder / "parquet"), "0123456789abcdef")
+    )
 
 
 def test_a_format_that_is_not_known_here_is_not_counted(folder: Path) -> None:
     record(folder / "jsonl", format="webdatasets")
     findings = audited(folder)
     assert findings.problems == []
-    assert findings.notes == [f"export {folder / 'jsonl'}: not counted: no counter for webdatasets"]
+    assert_told_each(findings.notes, (str(folder / "jsonl"), "webdatasets"))
 
 
 def test_without_the_package_records_are_not_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -393,15 +394,9 @@ def test_without_the_package_records_are_not_counted(folder: Path, monkeypatch: 
     monkeypatch.setattr("winnow.pipelines.export.formats.arrayrecord.required_package", missing)
     findings = audited(folder)
     assert findings.problems == []
-    assert findings.notes == [
-        f"export {folder / 'arrayrecord'}: not counted: counting needs the package array_record; run: "
-        "pip install 'winnow[arrayrecord]'"
-    ]
+    assert_told_each(findings.notes, (str(folder / "arrayrecord"), "array_record", "'winnow[arrayrecord]'"))
 
 
 def test_an_export_of_rows_that_are_forgotten_since_is_named(folder: Path) -> None:
     plan = manifest(folder / "jsonl")["plan"]
-    assert (
-        f"export {folder / 'jsonl'}: has samples of 2 rows forgotten since; delete it or write it again"
-        in audited(folder, **{plan: 2}).notes
-    )
+    assert_told(audited(folder, **{plan: 2}).notes, str(folder / "jsonl"), "2 rows")

@@ -6,6 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from tests.messages import assert_told_each
 from tests.runners.scores.stores import make_store, scored, write
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.audit.generation import check_score_decisions, check_weights
@@ -40,9 +41,7 @@ def test_weights_say_where_they_were_made_and_others_are_a_note(outcome: Outcome
     objects, path = outcome.store.objects, f"weights/mimic/{records[0].name}"
     said = read_record(objects, StoredWeights, path)
     put_record(objects, path, replace(said, fingerprint="0" * 32))
-    assert notes(outcome) == [
-        f"trace.mimic and its weights were made in 2 different environments ({', '.join(sorted(['0' * 32, here]))})"
-    ]
+    assert_told_each(notes(outcome), ("trace.mimic", "2", str(", ".join(sorted(["0" * 32, here])))))
     records[0].write_bytes(b"{")
     assert notes(outcome) == []
 
@@ -57,7 +56,6 @@ def test_a_lost_record_of_what_a_score_decided_is_a_note_with_the_remedy(outcome
     check_score_decisions(outcome.store, outcome.generation, findings)
     record.write_bytes(kept)
     assert not findings.problems
-    assert findings.notes == [
-        f"decisions/score.mimic/{record.name}: missing (gc --purge removes it, too): stats and reports do not show "
-        "score.mimic; run 'winnow score RECIPE', which makes it again"
-    ]
+    assert_told_each(
+        findings.notes, (f"decisions/score.mimic/{record.name}", "--purge", "score.mimic", "'winnow score RECIPE'")
+    )

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.faults.winnow import assert_clean, run_here
+from tests.messages import assert_refused
 from tests.pipelines.dedupe.search import Row, clusters, layer, prose, search, write_pages
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
@@ -297,7 +298,7 @@ def test_signatures_of_another_scheme_are_recomputed_and_never_compared(tmp_path
 
 def test_a_recipe_that_also_writes_the_signature_layer_itself_is_refused(tmp_path: Path) -> None:
     write_pages(tmp_path, {"a": [{"id": "a", "text": WORDS}]})
-    with pytest.raises(RecipeError, match=r"dedupe\.near writes the layer text\.minhash; put its settings there"):
+    with assert_refused(RecipeError, "dedupe.near", "text.minhash"):
         search(tmp_path, f"{ALL}\nannotate: [text.minhash: {{hashes: 64}}]")
 
 

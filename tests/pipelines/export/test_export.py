@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+from tests.messages import assert_refused
 from tests.pipelines.export.drawn_stores import (
     BOOKS,
     WEB,
@@ -156,7 +157,7 @@ def test_forgotten_samples_end_the_export_with_one_line(tmp_path: Path, by: str)
     digest = hashlib.sha256(str(rows.texts[3]).encode()).hexdigest()
     texts = (selector_hash("sha256", digest).hex(),) if by == "text" else ()
     put_tombstone(store.objects, Tombstone(1, (), (), ids, texts, (), "asked"))
-    with pytest.raises(ExportError, match=r"shard a in plan .* has 1 sample forgotten since; plan again"):
+    with assert_refused(ExportError, "1 sample"):
         export(store, draw, exports_of(tmp_path, "parquet: {path: out}"))
     assert not (tmp_path / "out").exists()
 
@@ -164,7 +165,7 @@ def test_forgotten_samples_end_the_export_with_one_line(tmp_path: Path, by: str)
 def test_a_store_that_is_not_what_was_planned_ends_the_export(tmp_path: Path) -> None:
     rows = Rows(words(4), [Given(0), Given(3)], lengths={3: 99})
     store, draw = make_draw(LocalStore(tmp_path / "store"), {"a": rows})
-    with pytest.raises(ExportError, match="row 3 of shard a has another text than plan"):
+    with assert_refused(ExportError, "row 3", "shard"):
         export(store, draw, exports_of(tmp_path, "parquet: {path: out}"))
 
 
@@ -172,9 +173,7 @@ def test_a_sample_that_a_draw_gives_twice_is_refused(tmp_path: Path) -> None:
     store, draw = make_draw(LocalStore(tmp_path / "store"), {"a": every(words(4)), "b": every(words(4))})
     one, other = draw.shards
     draw = replace(draw, shards=(one, replace(other, draw=one.draw, objects=one.objects)))
-    with pytest.raises(
-        ExportError, match=r"two samples have the id [0-9a-f]{32} and are copy 0, of crawl .* and crawl"
-    ):
+    with assert_refused(ExportError, "two samples", "copy 0"):
         export(store, draw, exports_of(tmp_path, "parquet: {path: out}"))
 
 
@@ -202,7 +201,7 @@ def test_what_a_sample_refers_to_is_in_its_metadata(tmp_path: Path) -> None:
 
 def test_a_draw_that_gives_other_than_its_plan_says_is_refused(tmp_path: Path) -> None:
     store, draw = make_draw(LocalStore(tmp_path / "store"), {"a": every(words(4)), "b": every(words(4, 4))})
-    with pytest.raises(ExportError, match="train has 8 samples, but its draw has 4; plan again"):
+    with assert_refused(ExportError, "8 samples", "4"):
         export(store, replace(draw, shards=draw.shards[:1]), exports_of(tmp_path, "parquet: {path: out}"))
 
 

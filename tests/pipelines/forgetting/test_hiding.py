@@ -4,6 +4,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.messages import assert_refused
 from tests.pipelines.rules.stores import Shard, make_store
 from winnow.pipelines.forgetting.effects import effect_of
 from winnow.pipelines.forgetting.outputs import affected, register
@@ -89,7 +90,7 @@ def test_outputs_are_listed_while_they_are_there(objects: MemoryStore) -> None:
 def test_a_damaged_tombstone_is_named(objects: MemoryStore) -> None:
     path = layout.tombstone(hide(objects, "a.example")[0])
     objects.put(path, objects.read(path).replace(b'"version":1', b'"version":3'))
-    with pytest.raises(DamagedError, match=rf"{path} is damaged: its bytes have the hash"):
+    with assert_refused(DamagedError, f"{path} is damaged"):
         load_tombstones(objects)
 
 

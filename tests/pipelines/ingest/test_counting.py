@@ -11,6 +11,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.messages import assert_told_each
 from tests.pipelines.ingest.parts import LIMITS, read
 from winnow.pipelines.ingest.records import Covered, Event, Reader, ReadLimits, Span
 from winnow.pipelines.ingest.tables.jsonl import JsonlReader
@@ -178,10 +179,9 @@ def test_a_line_that_is_claimed_in_another_member_is_caught() -> None:
     moved = Span(0, spans[1].length, "stream", 0)
     assert check_lines(total, [moved, *spans[:1], *spans[2:]]) != []
     claimed = Span(len(first), spans[1].length, "member", 2)
-    assert check_lines(total, [spans[0], claimed, *spans[2:]]) == [
-        f"line 2 is claimed as number 2 of the member at byte {len(first)}, but it is number 1 of the member at byte "
-        f"{len(first)}"
-    ]
+    assert_told_each(
+        check_lines(total, [spans[0], claimed, *spans[2:]]), ("line 2", "number 2", str(len(first)), "number 1")
+    )
     assert check_lines(total, [*spans, spans[-1]]) != []
 
 

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
+from tests.messages import assert_told
 from tests.pipelines.export.test_media import png
 from tests.pipelines.ingest.made_archives import Capture, pieces
 from winnow.pipelines.audit.generation import audit_generation
@@ -89,4 +90,4 @@ def test_a_folder_to_work_in_needs_a_name_that_records_can_hold(
     assert "d\\xff/recipe.yaml': not UTF-8" in capsys.readouterr().err
     monkeypatch.chdir(odd)
     assert main(["plan", "recipe.yaml"]) == 1
-    assert "d\\xff': not UTF-8, as names in a store's records are; rename" in capsys.readouterr().err
+    assert_told(capsys.readouterr().err, "d\\xff'", "UTF-8")

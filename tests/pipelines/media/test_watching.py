@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from tests.filters.video.films import Film
+from tests.messages import assert_refused
 from tests.pipelines.media.deadly_decoder import arm_here
 from winnow.filters.image.decode.containers import InMemoryBytes
 from winnow.filters.video.decode.facts import VideoFacts
@@ -131,7 +132,7 @@ def test_a_failure_to_read_ends_the_pass_and_the_next_one_is_whole() -> None:
 def test_a_machine_without_the_package_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['av'] = None\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    with pytest.raises(StageError, match=r"needs the package av; run: pip install 'winnow\[video\]'"):
+    with assert_refused(StageError, "pip install", "'winnow[video]'"):
         probe_isolated(InMemoryBytes(b""), "video/mp4", limits(7))
 
 

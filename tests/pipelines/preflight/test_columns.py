@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
+from tests.messages import assert_refused, assert_told, assert_told_each
 from tests.pipelines.ingest.made_archives import Capture, pieces
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.ingest.tables.columns import Columns
@@ -72,14 +73,14 @@ def refusal(folder: Path, source: str) -> list[str]:
 
 def test_all_files_that_do_not_fit_are_listed_at_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = refusal(folder, 'files: ["*"]')
-    assert lines == [
-        f"{BOOKS}: bad.jsonl: no column 'text'; the columns are: content, meta",
-        f"{BOOKS}: bad.jsonl.gz: column 'text' holds a number, expected a string",
-        f"{BOOKS}: bad1.parquet: no column 'text' (did you mean 'txt'?); the columns are: txt, id",
-        f"{BOOKS}: bad2.parquet: column 'text' is int64, expected a string",
-        f"{BOOKS}: 4 of 6 new files do not fit its columns; correct 'columns' or 'key', leave the files out of "
-        "'files', or set 'on_schema_mismatch: quarantine'",
-    ]
+    assert_told_each(
+        lines,
+        (str(BOOKS), "bad.jsonl", "'text'"),
+        (str(BOOKS), "bad.jsonl.gz", "'text'"),
+        (str(BOOKS), "bad1.parquet", "'text'", "'txt'"),
+        (str(BOOKS), "bad2.parquet", "'text'", "int64"),
+        (str(BOOKS), "4 of 6", "'columns'", "'key'"),
+    )
     assert main(["plan", "recipe.yaml"]) == 1
     assert capsys.readouterr().err.splitlines() == [f"winnow: {line}" for line in lines]
 
@@ -90,12 +91,13 @@ def test_their_rows_are_quarantined_if_the_recipe_says_so(folder: Path) -> None:
     console = Console(record=True, width=200, file=(folder / "printed").open("w"))
     kept, quarantined = ingested(folder, 'files: ["*"], on_schema_mismatch: quarantine', console)
     notes = [line.removeprefix("note    ") for line in console.export_text().splitlines() if line.startswith("note")]
-    assert notes == [  # each with its own reason
-        "source books: bad.jsonl: quarantined: no column 'text'; the columns are: content, meta",
-        "source books: bad.jsonl.gz: quarantined: column 'text' holds a number, expected a string",
-        "source books: bad1.parquet: quarantined: no column 'text' (did you mean 'txt'?); the columns are: txt, id",
-        "source books: bad2.parquet: quarantined: column 'text' is int64, expected a string",
-    ]
+    assert_told_each(
+        notes,  # each with its own reason
+        ("bad.jsonl", "'text'"),
+        ("bad.jsonl.gz", "'text'"),
+        ("bad1.parquet", "'text'", "'txt'"),
+        ("bad2.parquet", "'text'", "int64"),
+    )
     assert kept == 2
     assert quarantined == {"missing_text": 3, "wrong_type": 20_002, "bad_json": 1}
 
@@ -103,9 +105,9 @@ def test_their_rows_are_quarantined_if_the_recipe_says_so(folder: Path) -> None:
 @pytest.mark.parametrize("also", ["", ", on_schema_mismatch: quarantine"])
 def test_a_column_that_no_file_has_is_named_with_those_that_they_have(folder: Path, also: str) -> None:
     (line,) = refusal(folder, f'files: ["good*", "bad.jsonl"], columns: {{text: body}}{also}')
-    assert line == f"{BOOKS}.columns.text: 'body' is in no row; the files have: text, content, id, meta, x"
+    assert_told(line, f"{BOOKS}.columns.text", "'body'", whole=True)
     (line,) = refusal(folder, f'files: ["good*"], key: uid{also}')
-    assert line == f"{BOOKS}.key: 'uid' is in no row (did you mean 'id'?); the files have: text, id, x"
+    assert_told(line, f"{BOOKS}.key", "'uid'", "'id'", whole=True)
 
 
 def test_a_key_that_no_file_has_is_named_before_files_that_were_read_with_another_are_read_again(folder: Path) -> None:
@@ -113,7 +115,7 @@ def test_a_key_that_no_file_has_is_named_before_files_that_were_read_with_anothe
     assert main(["gc", "store"]) == 0  # which drops the commits: the generation says what was read
     assert ingested(folder, 'files: ["good*"]')[0] == 2
     (line,) = refusal(folder, 'files: ["good*"], key: uid')
-    assert line == f"{BOOKS}.key: 'uid' is in no row (did you mean 'id'?); the files have: text, id, x"
+    assert_told(line, f"{BOOKS}.key", "'uid'", "'id'", whole=True)
 
 
 def test_other_columns_that_no_file_has_are_noted_and_read_as_null(folder: Path) -> None:
@@ -121,15 +123,12 @@ def test_other_columns_that_no_file_has_are_noted_and_read_as_null(folder: Path)
     console = Console(record=True, width=200, file=(folder / "printed").open("w"))
     ingest(bind(load_recipe(Path("recipe.yaml"))), ONE, console)
     notes = [line for line in console.export_text().splitlines() if line.startswith("note")]
-    assert notes == [
-        f"note    {BOOKS}.columns.url: 'link' is in no row; the files have: text, id, x; it reads as null",
-        f"note    {BOOKS}.columns.fetched_at: 'when' is in no row; the files have: text, id, x; it reads as null",
-    ]
+    assert_told_each(notes, (f"{BOOKS}.columns.url", "'link'"), (f"{BOOKS}.columns.fetched_at", "'when'"))
 
 
 def test_only_new_files_are_looked_at(folder: Path) -> None:
     assert ingested(folder, 'files: ["good*"]')[0] == 2
-    with pytest.raises(SourceError, match=r"1 of 1 new files do not fit"):
+    with assert_refused(SourceError, "1 of 1", "new files"):
         ingested(folder, 'files: ["good*", "bad1*"]')
     (folder / "data/good.jsonl").touch()
     assert ingested(folder, 'files: ["good*"]')[0] == 2
@@ -146,14 +145,15 @@ def test_two_columns_of_one_name_fit_nothing_in_any_format(folder: Path, capsys:
             written.write_table(table)
     (data / "twice.csv").write_text("text,text\none,two\n")
     lines = refusal(folder, 'files: ["twice*", "good*"]')
-    assert lines[:-1] == [
-        f"{BOOKS}: twice.arrow: the schema has two columns 'text'",
-        f"{BOOKS}: twice.csv: the header has two columns 'text'",
-        f"{BOOKS}: twice.parquet: the schema has two columns 'text'",
-        f"{BOOKS}: twice_inside.arrow: the schema has two columns 'meta.a'",
-        f"{BOOKS}: twice_inside.parquet: the schema has two columns 'meta.a'",
-    ]
-    assert lines[-1].startswith(f"{BOOKS}: 5 of 7 new files do not fit its columns; ")
+    assert_told_each(
+        lines[:-1],
+        (str(BOOKS), "twice.arrow", "'text'"),
+        (str(BOOKS), "twice.csv", "'text'"),
+        (str(BOOKS), "twice.parquet", "'text'"),
+        (str(BOOKS), "twice_inside.arrow", "'meta.a'"),
+        (str(BOOKS), "twice_inside.parquet", "'meta.a'"),
+    )
+    assert_told(lines[-1], str(BOOKS), "5 of 7")
     kept, quarantined = ingested(folder, 'files: ["twice*", "good*"], on_schema_mismatch: quarantine')
     assert (kept, quarantined) == (2, {"corrupt_table": 4, "bad_csv": 1, "missing_text": 1})
     assert main(["audit", "recipe.yaml"]) == 0
@@ -179,7 +179,7 @@ def test_files_that_contradict_the_format_of_their_source_are_named(folder: Path
     wrong = sorted(name for name, of in own.items() if of != format_name)
     lines = refusal(folder, f"files: [{', '.join(own)}], format: {format_name}")
     assert sorted(line.split(": ")[2] for line in lines) == wrong
-    assert all(": the file is " in line and "correct 'format', or leave it out" in line for line in lines)
+    assert all("'format'" in line for line in lines)
 
 
 def test_names_from_files_neither_break_a_line_nor_hide_in_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -187,8 +187,8 @@ def test_names_from_files_neither_break_a_line_nor_hide_in_it(folder: Path, caps
     write(folder, 'files: ["new*", "good*"]')
     assert main(["plan", "recipe.yaml"]) == 1
     first, second = capsys.readouterr().err.splitlines()
-    assert first == (rf"winnow: {BOOKS}: new\nline\x1b[31m.jsonl: no column 'text'; the columns are: a\nb\x1b[31m")
-    assert second.startswith(f"winnow: {BOOKS}: 1 of 3 new files do not fit its columns; ")
+    assert_told(first, str(BOOKS), "new\\nline\\x1b[31m.jsonl", "'text'", "a\\nb\\x1b[31m", whole=True)
+    assert_told(second, str(BOOKS), "1 of 3")
 
 
 def test_a_long_list_is_cut(folder: Path) -> None:
@@ -196,11 +196,7 @@ def test_a_long_list_is_cut(folder: Path) -> None:
         (folder / f"data/new{number:02}.jsonl").write_text('{"content": "x"}\n')
     lines = refusal(folder, 'files: ["new*", "good.jsonl"]')
     assert len(lines) == 52
-    assert lines[50:] == [
-        f"{BOOKS}: and 10 more",
-        f"{BOOKS}: 60 of 61 new files do not fit its columns; correct 'columns' or 'key', leave the files out of "
-        "'files', or set 'on_schema_mismatch: quarantine'",
-    ]
+    assert_told_each(lines[50:], f"{BOOKS}: and 10 more", (str(BOOKS), "60 of 61", "'columns'", "'key'"))
 
 
 @pytest.mark.parametrize(
@@ -225,7 +221,7 @@ def test_a_source_of_which_nothing_could_be_read_stops_the_command(
     (folder / "data" / name).write_bytes(content)
     (line,) = refusal(folder, f"files: [{name}]")
     reason = message[1:].split()[0]
-    assert line.startswith(f"{BOOKS}: every record would be quarantined {message.format('', f': {reason} (')}")
+    assert_told(line, str(BOOKS), str(message.format("", f": {reason} (")))
     for _ in range(2):  # what was read is not read again, and not published either
         with pytest.raises(SourceError) as caught:
             ingested(folder, f"files: [{name}], on_schema_mismatch: quarantine")
@@ -261,11 +257,7 @@ def test_a_key_that_most_rows_share_is_refused(folder: Path, ending: str) -> Non
         with pa.ipc.new_file(path, rows.schema) as written:
             written.write_table(rows)
     (line,) = refusal(folder, 'files: ["rows*"], key: lang')
-    assert line == (
-        f"{BOOKS}.key: 'lang' is no key: 2 of the first 4 rows of rows.{ending} repeat that of a row before them ('de' "
-        f"is in 3 rows of rows.{ending}), and would be quarantined; name a column that differs in each row, or leave "
-        "'key' out, or set 'on_schema_mismatch: quarantine'"
-    )
+    assert_told(line, f"{BOOKS}.key", "'lang'", "2", "4 rows", f"rows.{ending}", "'de'", whole=True)
     assert ingested(folder, 'files: ["rows*"], key: lang, on_schema_mismatch: quarantine')[0] == 2
     assert ingested(folder, 'files: ["rows*"], key: id')[0] == 3  # one of four may be a mistake in the rows
 
@@ -289,9 +281,10 @@ def test_at_most_ten_reasons_are_named_and_the_files_with_others_are_counted() -
         Shape(f"{reason}-{copy}", Columns((), {}), f"reason {reason}") for copy in range(2) for reason in range(12)
     ]
     notes = _quarantined("books", shapes)
-    assert notes[:MOST_REASONS] == [
-        f"source books: {number}-0 and 1 more: quarantined: reason {number}" for number in range(MOST_REASONS)
-    ]
-    assert notes[MOST_REASONS:] == ["source books: and 4 more, quarantined for other reasons"]
+    assert_told_each(
+        notes[:MOST_REASONS],
+        *(("books", f"{number}-0", "1 more", f"reason {number}") for number in range(MOST_REASONS)),
+    )
+    assert_told_each(notes[MOST_REASONS:], ("source books", "4 more"))
     assert MOST_REASONS == 10
     assert len(_quarantined("books", shapes[:10])) == 10

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.winnow import run_here
+from tests.messages import assert_told
 
 RECIPE = """
 version: 1
@@ -27,10 +28,9 @@ def test_a_rule_that_is_null_for_a_first_row_is_refused_before_anything_is_measu
 ) -> None:
     write(tmp_path, condition)
     done = run_here(tmp_path, command, "recipe.yaml")
-    assert (done.status, done.err.splitlines()[-1]) == (
-        1,
-        "winnow: recipe.yaml:6: keep[0]: the condition of 'told' is null for a sample of the source 'a' "
-        f"{lacking}, and 'when_null' is error; write when_null: keep or drop, or fill the column",
+    assert done.status == 1
+    assert_told(
+        done.err.splitlines()[-1], "recipe.yaml:6", "keep[0]", "'told'", "'a'", lacking, "'when_null'", whole=True
     )
     assert not list((tmp_path / "store").rglob("*.parquet"))
 
@@ -40,10 +40,11 @@ def test_a_rule_that_fails_for_a_first_row_is_refused_before_anything_is_measure
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text(recipe.read_text().replace("when_null: error", "when_null: keep"))
     done = run_here(tmp_path, "plan", "recipe.yaml")
-    assert (done.status, done.err.splitlines()[-1]) == (
-        1,
-        "winnow: recipe.yaml:6: keep[0]: the condition of 'told' fails for a sample of the source 'a' (a.jsonl): "
-        "Conversion Error: Could not convert string 'https://a.org/1' to INT32; TRY_CAST gives null where CAST fails",
+    assert done.status == 1
+    assert_told(
+        done.err.splitlines()[-1],
+        *("recipe.yaml:6", "keep[0]", "'told'", "'a'", "a.jsonl", "'https://a.org/1'", "TRY_CAST"),
+        whole=True,
     )
 
 

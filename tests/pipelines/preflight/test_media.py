@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from tests.faults.winnow import run_here
+from tests.messages import assert_told
 
 RECIPE = """
 version: 1
@@ -37,11 +38,11 @@ def test_an_export_whose_media_no_record_has_is_refused_before_anything_is_measu
 ) -> None:
     write(tmp_path, 3, ("0003.pdf", b"%PDF-1.4\n%\xe2\xe3\n" + b"x" * 50))
     done = run_here(tmp_path, command, "recipe.yaml")
-    assert (done.status, done.err.splitlines()[-1]) == (
-        1,
-        "winnow: recipe.yaml:6: export[0].webdataset: media: image expects exactly one image/* per sample, but none of "
-        "the 4 records of the sources has one: 3 without media, 1 application/pdf; write media: "
-        "none, or add a source that has them",
+    assert done.status == 1
+    assert_told(
+        done.err.splitlines()[-1],
+        *("recipe.yaml:6", "export[0].webdataset", "image/*", "4 records", "3 without media", "1 application/pdf"),
+        whole=True,
     )
     assert not list((tmp_path / "store").rglob("*.parquet"))
 
@@ -50,7 +51,7 @@ def test_of_a_sample_it_is_a_note_and_one_picture_is_enough(tmp_path: Path) -> N
     write(tmp_path, 300)
     done = run_here(tmp_path, "plan", "recipe.yaml")
     assert done.status == 0, done.err
-    assert "but none of the 256 records of the sources that were looked at has one: 256 without media" in done.out
+    assert_told(done.out, "256 records")
     (tmp_path / "in" / "z.png").write_bytes(PNG)
     assert "that were looked at" not in run_here(tmp_path, "plan", "recipe.yaml").out
 
@@ -77,7 +78,7 @@ def test_two_media_a_sample_are_refused_with_a_condition_that_works(media: str, 
     assert done.status == 1
     said = done.err.splitlines()[-1]
     assert "7 of " in said
-    assert "with such media that were looked at have more, such as image/jpeg and image/png" in said
+    assert_told(said, "image/jpeg", "image/png")
     (where,) = re.findall(r'where: "([^"]+)"', said)
     (tmp_path / "recipe.yaml").write_text(recipe.replace("unit: samples", f'unit: samples, where: "{where}"'))
     done = run_here(tmp_path, "run", "recipe.yaml", "--workers", "1")
@@ -89,7 +90,7 @@ def test_a_few_samples_of_two_media_are_a_note(tmp_path: Path) -> None:
     write(tmp_path, 0, *pairs(("png", "jpeg"), 2, 9))
     done = run_here(tmp_path, "plan", "recipe.yaml")
     assert done.status == 0, done.err
-    assert "2 of 11 records with such media that were looked at have more" in " ".join(done.out.split())
+    assert "2 of 11 records" in " ".join(done.out.split())
 
 
 def test_what_the_recipe_chooses_itself_is_not_refused(tmp_path: Path) -> None:

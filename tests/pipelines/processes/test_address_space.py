@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.messages import assert_told
+
 LOADED = """
 import os, re, resource, signal, sys
 import numpy
@@ -100,7 +102,7 @@ def test_a_command_that_would_not_survive_its_limit_does_not_begin(books: Path) 
         done = under(1.2, books, command, "recipe.yaml")
         assert (done.returncode, done.stdout) == (1, "")
         (line,) = done.stderr.splitlines()
-        assert line.startswith("winnow: this process may reserve 1.2 GB of address space")
+        assert_told(line, "1.2 GB", "address space")
         assert "raise that limit" in line
 
 

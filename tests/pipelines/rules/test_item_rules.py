@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.messages import assert_told, assert_told_each
 from tests.pipelines.rules.stores import Shard, columns_of, make_store
 from tests.property_sizes import scaled
 from winnow.filters.duplicates.kind import find_kind
@@ -214,9 +215,7 @@ def test_a_language_or_source_that_loses_its_media_to_a_rule_is_an_alarm() -> No
     assert decided.items is not None
     summary = summarise_rules(pinned, decided.counts, 1, items=decided.items.counts)
     assert summary.kept.rows == 30
-    assert [loss.message for loss in summary.losses] == [
-        "small drops 93 % of the media of the source pictures (30 of 32)"
-    ]
+    assert_told_each([loss.message for loss in summary.losses], ("93 %", "30 of 32"))
 
 
 @pytest.mark.parametrize(
@@ -232,7 +231,7 @@ def test_a_language_or_source_that_loses_its_media_to_a_rule_is_an_alarm() -> No
         ),
         ("{drop: duplicate.pdq, reason: x}", "unknown column 'duplicate.pdq'"),
         ("{drop: samples.media IS NULL, reason: x}", "unknown column 'samples.media'"),
-        ("{preset: datacomp@basic}", "has no rules that decide on a medium alone"),
+        ("{preset: datacomp@basic}", "medium alone"),
         ("{drop: samples.media.mime = 3, reason: x}", "text"),
     ],
 )
@@ -247,7 +246,7 @@ items:
     with pytest.raises(RecipeError) as refused:
         _ = bind(recipe_from_text(text)).rules
     assert str(refused.value).startswith("recipe.yaml:6: items[0]")
-    assert said in str(refused.value)
+    assert_told(str(refused.value), said)
 
 
 def test_rules_of_rows_read_how_many_media_are_left_only_with_rules_of_items() -> None:

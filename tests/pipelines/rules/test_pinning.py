@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.messages import assert_refused, assert_told
 from tests.pipelines.rules.counted import count_decisions
 from tests.pipelines.rules.stores import Shard, columns_of, make_store
 from winnow.pipelines.binding.rules import rule_program
@@ -57,9 +58,15 @@ def test_the_message_for_a_missing_layer_names_the_rule_and_the_command(tmp_path
     store, generation = make_store(LocalStore(tmp_path), {"crawl-0": Shard("crawl", 4, {"text.some": SOME})})
     with pytest.raises(RecipeError) as caught:
         pin(store, generation, rule_program(recipe(tmp_path), COLUMNS), recipe="r.yaml")
-    assert str(caught.value).removeprefix(f"{tmp_path}/") == (
-        "r.yaml:6: keep[0]: looks thresholds.mine up by text.language: generation 1 has no layer text.language; "
-        "run: winnow annotate r.yaml"
+    assert_told(
+        str(caught.value).removeprefix(f"{tmp_path}/"),
+        "r.yaml:6",
+        "keep[0]",
+        "thresholds.mine",
+        "text.language",
+        "generation 1",
+        "text.language",
+        whole=True,
     )
 
 
@@ -71,13 +78,17 @@ def test_a_layer_with_other_settings_is_refused(tmp_path: Path) -> None:
     assert pin(store, generation, program, keys, "r.yaml").shards[0].rows == 4
     with pytest.raises(RecipeError) as caught:
         pin(store, generation, program, {**keys, "text.some": {"crawl": "new"}}, "r.yaml")
-    assert str(caught.value).removeprefix(f"{tmp_path}/") == (
-        "r.yaml:6: keep[0]: the layer text.some of generation 1 was made with other settings; run: winnow annotate "
-        "r.yaml"
+    assert_told(
+        str(caught.value).removeprefix(f"{tmp_path}/"),
+        "r.yaml:6",
+        "keep[0]",
+        "text.some",
+        "generation 1",
+        "winnow annotate",
+        "r.yaml",
+        whole=True,
     )
-    with pytest.raises(
-        RecipeError, match="the layer samples of generation 1 was made with other settings; run: winnow in"
-    ):
+    with assert_refused(RecipeError, "generation 1", "winnow in"):
         pin(store, generation, program, {**keys, "samples": {"crawl": "new"}}, "r.yaml")
 
 
@@ -85,10 +96,10 @@ def test_a_layer_that_lacks_shards_is_refused(tmp_path: Path) -> None:
     whole = Shard("crawl", 4, {"text.some": SOME, "text.language": LANGUAGE})
     shards = {"crawl-0": whole, "crawl-1": Shard("crawl", 4, {"text.language": LANGUAGE})}
     store, generation = make_store(LocalStore(tmp_path), shards)
-    with pytest.raises(RecipeError, match="generation 1 lacks 1 of 2 shards; run: winnow"):
+    with assert_refused(RecipeError, "1 lacks", "1 of 2"):
         pin(store, generation, rule_program(recipe(tmp_path), COLUMNS))
     wider = replace(generation, partial={"text.some": 3})  # of a source that the recipe no longer reads, too
-    with pytest.raises(RecipeError, match="generation 1 covers 3 shards, of which the recipe reads 2; run: winnow"):
+    with assert_refused(RecipeError, "1 covers", "3 shards", "reads 2"):
         pin(store, wider, rule_program(recipe(tmp_path), COLUMNS))
 
 

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
+from tests.messages import assert_refused
 from tests.pipelines.store.publishing import commit_of, publish_commits
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import load_layer_commits
@@ -50,20 +51,18 @@ def layer_of(store: Store, task: TaskCommit, values: list[int], key: str) -> Lay
 def test_a_store_is_made_once_and_its_fixed_settings_hold(objects: ObjectStore) -> None:
     create_or_open(objects, RECORD)
     assert open_store(objects).record == RECORD
-    with pytest.raises(StoreError, match="made with seed 7, but the recipe says 8"):
+    with assert_refused(StoreError, "seed 7", "says 8"):
         create_or_open(objects, replace(RECORD, seed=8))
 
 
 def test_a_recipe_need_not_repeat_how_large_tasks_are(objects: ObjectStore) -> None:
     fixed = create_or_open(objects, replace(RECORD, task_bytes=4096))
     assert create_or_open(objects, replace(RECORD, task_bytes=None)).record == fixed.record
-    with pytest.raises(StoreError, match="with task_bytes 4096, but the recipe says 8192; this cannot change: set"):
+    with assert_refused(StoreError, "task_bytes", "4096", "says 8192"):
         create_or_open(objects, replace(RECORD, task_bytes=8192))
     other = MemoryStore("other")
     create_or_open(other, replace(RECORD, task_bytes=None))
-    with pytest.raises(
-        StoreError, match="without task_bytes, but the recipe says 8192; this cannot change: remove task_"
-    ):
+    with assert_refused(StoreError, "task_bytes", "says 8192", "task_"):
         create_or_open(other, replace(RECORD, task_bytes=8192))
 
 
@@ -74,13 +73,13 @@ def test_a_folder_without_a_store_is_a_clear_error(objects: ObjectStore) -> None
 
 def test_a_store_of_another_format_is_refused(objects: ObjectStore) -> None:
     put_record(objects, layout.STORE_RECORD, replace(RECORD, format_version=99))
-    with pytest.raises(StoreError, match="store format 99, but this version of winnow reads 6; make the store anew"):
+    with assert_refused(StoreError, "format 99", "winnow reads", "6"):
         open_store(objects)
 
 
 def test_a_store_from_before_checksums_is_refused_in_one_line(objects: ObjectStore) -> None:
     objects.put(layout.STORE_RECORD, to_json(replace(RECORD, format_version=1)))
-    with pytest.raises(StoreError, match=r"store format 1, .* run 'winnow ingest RECIPE'$"):
+    with assert_refused(StoreError, "format 1", "'winnow ingest RECIPE'"):
         open_store(objects)
 
 
@@ -89,7 +88,7 @@ def test_generations_of_a_store_with_other_settings_are_refused(objects: ObjectS
     store = create_or_open(objects, RECORD)
     publish_commits(store, [made(store, "crawl-a-00000", [1])], {})
     put_record(objects, layout.STORE_RECORD, replace(RECORD, seed=8))
-    with pytest.raises(DamagedError, match=r"generations/00000001\.json is damaged: it belongs to another store"):
+    with assert_refused(DamagedError, "generations/00000001.json"):
         open_store(objects).require_latest()
 
 
@@ -103,7 +102,7 @@ def test_generations_follow_each_other_and_pin_what_they_name(objects: ObjectSto
     assert first.tree_hash != second.tree_hash
     assert [row.rows for row in store.manifest(store.generation(1), "samples")] == [2]
     assert [row.rows for row in store.manifest(store.generation(2), "samples")] == [2, 1]
-    with pytest.raises(StoreError, match=r"layer 'extract\.main' of generation 2 covers 1 of 2 shards"):
+    with assert_refused(StoreError, "'extract.main'", "2 covers", "1 of 2"):
         store.manifest(second, "extract.main")
 
 

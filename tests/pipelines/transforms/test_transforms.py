@@ -19,6 +19,7 @@ from apache_beam.typehints.decorators import TypeCheckError
 import winnow
 from tests.faults.winnow import ended, run_here
 from tests.inline_engine import InlineRunner
+from tests.messages import assert_told
 from tests.pipelines.ingest.made_archives import Capture, write_warc
 from winnow.pipelines.transforms import Annotate, FromBatches, NearDuplicates, ReadSamples, ToBatches
 from winnow.pipelines.transforms.annotate import Entry
@@ -165,34 +166,34 @@ def test_an_operator_reads_columns_of_the_batch_and_of_operators_before_it() -> 
 @pytest.mark.parametrize(
     ("make", "line"),
     [
-        (lambda: Annotate(["text.langage"]), "unknown operator 'text.langage' (did you mean 'text.language'?)"),
+        (lambda: Annotate(["text.langage"]), "'text.langage' … 'text.language'"),
         (lambda: Annotate([{"text.length": {"sizes": 1}}]), "unknown key 'sizes'"),
         (lambda: Annotate([]), "expected a list of operators"),
         (lambda: Annotate("text.length"), "expected a list of operators"),
-        (lambda: Annotate([{"text.length": {"where": object()}}]), "options are numbers, texts, lists and mappings"),
-        (lambda: Annotate(["image.pdq"]), "image.pdq reads the bytes of pictures or videos"),
+        (lambda: Annotate([{"text.length": {"where": object()}}]), "options are numbers"),
+        (lambda: Annotate(["image.pdq"]), "image.pdq"),
         (lambda: NearDuplicates({"min_similarity": 7}), "min_similarity"),
         (lambda: NearDuplicates({"preset": "finewebs"}), "finewebs"),
         (lambda: NearDuplicates(keep="some"), "expected 'all' or 'representatives'"),  # type: ignore[arg-type]
         (lambda: NearDuplicates(partitions=0), "expected 1 to 65,536"),
         (lambda: ReadSamples({"root": "nowhere", "files": ["*"]}), "no folder nowhere"),
-        (lambda: ReadSamples({"root": ".", "file": ["*"]}), "unknown key 'file' (did you mean 'files'?)"),
+        (lambda: ReadSamples({"root": ".", "file": ["*"]}), "'file' … 'files'"),
     ],
 )
 def test_wrong_settings_are_one_line_before_anything_runs(make: Any, line: str) -> None:
     with pytest.raises(WinnowError) as caught:
         make()
-    assert line in str(caught.value)
+    assert_told(str(caught.value), line)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("rows", "chain", "line"),
     [
-        (["a text"], ToBatches(), "expected a mapping or a named tuple for each row, found str"),
+        (["a text"], ToBatches(), "expected a mapping"),
         ([{"id": 1, "text": "x"}], ToBatches(), "column 'id': expected string"),
         ([{"text": "x"}], ToBatches(), "a row has no 'id'"),
-        ([{"id": "1", "txt": "x"}], ToBatches(), "the row has 'txt', which its schema has not: id, text"),
+        ([{"id": "1", "txt": "x"}], ToBatches(), "'txt' … schema"),
         ([{"id": "1", "text": "x"}], ToBatches() | Annotate(["text.length"], text="body"), "no column 'body'"),
         ([{"id": "1", "text": "x"}], ToBatches() | Annotate(["url.canonical"]), "no column 'url'"),
         (
@@ -204,34 +205,34 @@ def test_wrong_settings_are_one_line_before_anything_runs(make: Any, line: str) 
         (
             [pa.RecordBatch.from_pylist([{"doc": {"id": "1", "text": text}}]) for text in ("one", "two")],
             NearDuplicates(id="doc.id", text="doc.text", partitions=2),
-            "two rows have the id '1' in column 'doc.id'",
+            "'1' … 'doc.id'",
         ),
         (
             [pa.RecordBatch.from_arrays([*BATCH.columns, BATCH["id"]], ["id", "text", "id"])],
             NearDuplicates(),
-            "NearDuplicates: more than one column 'id'; the batch has id, text, id",
+            "NearDuplicates … 'id'",
         ),
         (
             [{"id": 1.5, "text": "a"}],
             ToBatches(pa.schema([("id", pa.float64()), ("text", pa.string())])) | NearDuplicates(),
-            "expected strings, bytes or integers, not double",
+            "expected strings",
         ),
         (
             [{"id": "1", "text": 7}],
             ToBatches(pa.schema([("id", pa.string()), ("text", pa.int64())])) | Annotate(["text.length"]),
-            "Annotate: column 'text': expected large_string, the batch has int64",
+            "Annotate: … 'text' … large_string",
         ),
         (
             [{"id": "1", "text": b"x"}],
             ToBatches(pa.schema([("id", pa.string()), ("text", pa.binary())])) | NearDuplicates(),
-            "NearDuplicates: column 'text': expected large_string, the batch has binary",
+            "NearDuplicates … 'text' … large_string",
         ),
     ],
 )
 def test_wrong_rows_are_one_line(rows: list[Any], chain: Any, line: str) -> None:
     with pytest.raises(WinnowError) as caught:
         result(chain, rows)
-    assert line in str(caught.value)
+    assert_told(str(caught.value), line)
 
 
 def test_elements_of_another_type_and_windows_are_refused_while_the_pipeline_is_built() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.messages import assert_refused
 from winnow.pipelines.assets import AssetError, all_assets
 from winnow.runners.commands.manage.assets import COMMAND
 
@@ -30,7 +31,7 @@ def test_a_line_an_asset_and_where_they_lie(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_an_unknown_name_is_refused_before_anything_is_fetched(tmp_path: Path) -> None:
-    with pytest.raises(AssetError, match=r"unknown asset 'lid.177' \(did you mean 'lid.176'\?\)"):
+    with assert_refused(AssetError, "'lid.177'", "'lid.176'"):
         run("fetch", "lid.176", "lid.177")
     assert list(tmp_path.iterdir()) == []
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.messages import assert_told, assert_told_each
 from winnow.runners.commands.main import main
 from winnow.runners.commands.research.curve import Curve, block_plot, exact, percent, short
 
@@ -22,12 +23,13 @@ def curve(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) 
 
 def test_all_presets_are_set_beside_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     lines = curve(capsys).splitlines()
-    assert lines[:4] == [
-        "Probability that two texts are compared, by similarity",
-        "preset        bands  hashes  half    .5    .6    .7   .75    .8   .85    .9",
+    assert_told_each(
+        lines[:4],
+        "texts are compared",
+        ("half    .5", ".6", ".7", ".75"),
         "-----------  ------  ------  ----  ----  ----  ----  ----  ----  ----  ----",
         "fineweb        14x8     112  .685  .053  .211  .565  .772  .924  .988    ~1",
-    ]
+    )
     assert lines[10] == "refinedweb   450x20   9,000  .723    ~0  .016  .302  .761  .995    ~1    ~1"
     assert lines[12] == "hplt          17x15     255  .807  .001  .008  .078  .204  .456  .789  .980"
     assert len(lines) == 16
@@ -72,11 +74,7 @@ def test_a_curve_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_best_bands_of_so_many_hashes(capsys: pytest.CaptureFixture[str]) -> None:
     lines = curve(capsys, "--hashes", "128", "--threshold", "0.8").splitlines()
-    assert lines[:3] == [
-        "9 bands of 13 rows",
-        "  hashes      117",
-        "  chosen      the smallest error for at most 128 hashes and a threshold of 0.8; 11 unused",
-    ]
+    assert_told_each(lines[:3], "9 bands of 13 rows", "  hashes      117", ("128 hashes", "0.8", "11"))
     assert json.loads(curve(capsys, "--hashes", "128", "--json"))["threshold"] == 0.75
 
 
@@ -135,14 +133,11 @@ def test_the_picture_is_an_svg_file_and_the_same_bytes_each_time(
     assert target.read_bytes() == again.read_bytes()
     root = ElementTree.parse(target).getroot()
     assert root.tag == f"{SVG}svg"
-    texts = [element.text for element in root.iter(f"{SVG}text")]
-    assert texts[0] == "fineweb: 14 bands of 8 rows"
-    assert texts[-4:] == [
-        "threshold 0.75",
-        "half point: 0.685",
-        "recall at or above the threshold: 96.3 %",
-        "false candidates below it: 11.4 %",
-    ]
+    texts = [str(element.text) for element in root.iter(f"{SVG}text")]
+    assert_told(texts[0], "fineweb:", "14 bands", "8 rows", whole=True)
+    assert_told_each(
+        texts[-4:], "threshold 0.75", "half point: 0.685", ("threshold", "96.3 %"), "false candidates below it: 11.4 %"
+    )
     line = root.find(f"{SVG}polyline")
     assert line is not None
     assert line.attrib["points"].startswith("58,344 ")
@@ -152,36 +147,36 @@ def test_the_picture_is_an_svg_file_and_the_same_bytes_each_time(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["finweb"], "unknown preset of near duplicates 'finweb' (did you mean 'fineweb'?)"),
+        (["finweb"], "'finweb' … 'fineweb'"),
         (
             ["fineweb", "--bands", "3"],
-            "the preset fineweb and --bands and --rows cannot be combined; give only one",
+            "--bands … --rows",
         ),
         (
             ["--bands", "3", "--rows", "4", "--hashes", "12"],
-            "--bands and --rows and --hashes cannot be combined; give only one",
+            "--bands … --rows … --hashes",
         ),
-        (["--bands", "3"], "--rows is missing; give both --bands and --rows, or --hashes to choose both"),
-        (["--rows", "3"], "--bands is missing; give both --bands and --rows, or --hashes to choose both"),
+        (["--bands", "3"], "--rows … --bands … --rows"),
+        (["--rows", "3"], "--bands … --bands … --rows"),
         (["--bands", "0", "--rows", "4"], "--bands 0: expected 1 to 10,000"),
         (["--bands", "4", "--rows", "1001"], "--rows 1001: expected 1 to 1,000"),
         (["--hashes", "1000000000"], "--hashes 1000000000: expected 1 to 10,000"),
-        (["--threshold", "0"], "--threshold 0: expected a similarity above 0 and at most 1"),
-        (["--threshold", "nan"], "--threshold nan: expected a similarity above 0 and at most 1"),
-        (["fineweb", "--threshold", "75"], "--threshold 75: expected a similarity above 0 and at most 1"),
+        (["--threshold", "0"], "--threshold … 0 … above 0"),
+        (["--threshold", "nan"], "--threshold … above 0 … most 1"),
+        (["fineweb", "--threshold", "75"], "--threshold … 75 … above 0"),
         (
             ["--plot", "a.svg"],
-            "--plot draws one curve; give a preset, --bands and --rows, or --hashes",
+            "--plot … --bands … --rows",
         ),
-        (["fineweb", "--plot", "a.png"], "--plot a.png: only SVG is supported; give a file name that ends in .svg"),
-        (["fineweb", "--plot", "no/a.svg"], "--plot no/a.svg: its folder does not exist; create it first"),
+        (["fineweb", "--plot", "a.png"], "--plot … a.png … SVG"),
+        (["fineweb", "--plot", "no/a.svg"], "--plot … no/a.svg"),
     ],
 )
 def test_what_cannot_be_asked_ends_in_one_line(
     arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert curve(capsys, *arguments, status=1) == f"winnow: {said}\n"
+    assert_told(curve(capsys, *arguments, status=1), said, whole=True)
     assert list(tmp_path.iterdir()) == []
 
 

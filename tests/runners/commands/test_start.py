@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.winnow import ended, run_here
+from tests.messages import assert_told
 from winnow.runners.commands.main import main
 from winnow.runners.commands.manage import operators
 
@@ -76,7 +77,7 @@ def test_a_lack_of_memory_is_one_line_however_it_shows(
     monkeypatch.setattr(operators, "COMMAND", replace(operators.COMMAND, run=lacking))
     assert main(["operators"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("winnow: out of memory; give the process more")
+    assert_told(line, "process more")
 
 
 def test_other_errors_are_not_taken_for_a_lack_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.messages import assert_refused
 from winnow.runners.commands.main import main
 from winnow.runners.estimating.rates import EngineRate, Rate, part_names, read_rates, shipped_rates
 from winnow.runners.estimating.tables import measured_yaml
@@ -42,23 +43,23 @@ def test_a_file_is_laid_over_the_shipped_rates_name_by_name(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("rates: {text.gopher: {mb_per_second: 0}}", r":1: rates\.text\.gopher\.mb_per_second: .*out of range"),
+        ("rates: {text.gopher: {mb_per_second: 0}}", ":1: rates.text.gopher.mb_per_second: "),
         ("rates: {text.gopher: {speed: 3}}", r"unknown key 'speed'"),
         ("rates: [1]", r":1: "),
         ("rates: {text.gopher: {mb_per_second: .nan}}", r":1: "),
         ("- 1", r":1: "),
-        ("rates:\n  text.gohper: {}", r":2: rates\.text\.gohper: no stage has .*did you mean 'text\.gopher'"),
-        ("rates: {score.next_bite: {}}", r"did you mean 'score\.next_byte'"),
-        ("engines: {sparc: {work: 2}}", r":1: engines: 'sparc' is not an engine; known: local, portable, spark"),
-        ('machine: "a\\e[31mred"', r":1: machine: .* is not the name of a machine"),
-        ("", r":1: the file is empty; a file of rates starts with `rates:`"),
-        ("rates: {}\n---\nrates: {}", r":2: a second document starts here; a file of rates must be one document"),
+        ("rates:\n  text.gohper: {}", ":2 … rates.text.gohper … 'text.gopher'"),
+        ("rates: {score.next_bite: {}}", "did you mean 'score.next_byte'"),
+        ("engines: {sparc: {work: 2}}", ":1 … 'sparc'"),
+        ('machine: "a\\e[31mred"', ":1 … machine"),
+        ("", ":1 … `rates:`"),
+        ("rates: {}\n---\nrates: {}", ":2 … second document"),
     ],
 )
 def test_what_is_no_rate_is_named_with_its_line(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "rates.yaml"
     file.write_text(text)
-    with pytest.raises(WinnowError, match=said):
+    with assert_refused(WinnowError, said):
         read_rates(str(file))
 
 

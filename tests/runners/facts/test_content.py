@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from tests.messages import assert_told
 from winnow.runners.facts import content
 from winnow.runners.facts.examples import EXCERPT_CHARACTERS, ExampleRange, ExampleRow, Examples
 from winnow.runners.report.block import Block
@@ -71,7 +72,7 @@ def test_what_became_of_records_is_counted_by_source_and_summed() -> None:
 
 def test_one_source_has_no_total_and_one_without_losses_no_reasons() -> None:
     block = shown(content.funnel(store(PHOTOS), NOTHING))
-    assert block.brief == "3 samples of 3 records in 1 source"
+    assert_told(str(block.brief), "3 samples", "3 records", "1", whole=True)
     assert [row[0] for row in cells(block, "Sources")] == ["photos"]
     assert "Records that became no sample" not in block.body
     assert content.funnel(store(), NOTHING) is None
@@ -127,7 +128,7 @@ def test_the_domains_that_are_not_shown_are_counted_together(distinct: int | Non
     rest = 80 + 79 + 5
     assert last == ["all others", str(rest), f"{100 * rest / whole:.1f} %"]
     assert "7 rows have no value." in block.body
-    assert "Counts may be up to 3 too low." in block.body
+    assert_told(block.body, "3", "too low")
     assert ("different value" in block.body) == (distinct is not None)
 
 
@@ -167,7 +168,7 @@ def test_languages_are_those_that_extractors_found_declared() -> None:
 def test_ranges_are_shown_with_where_they_are() -> None:
     examples = Examples(ranges=(ExampleRange("bomb", "crawl", "a/b.warc.gz", 12345, 678, "bytes", "too large"),))
     block = shown(content.quarantine(store(CRAWL), examples))
-    assert block.brief == "400 records that could not be read"
+    assert_told(str(block.brief), "400 records", whole=True)
     assert cells(block, "Reasons for quarantine") == [["bomb", "400", "100.0 %"]]
     row = ["bomb", "crawl", "a/b.warc.gz", "12,345", "678", "bytes", "too large"]
     assert cells(block, "Examples of ranges") == [row]

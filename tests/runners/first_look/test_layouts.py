@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from tests.messages import assert_told
 from winnow.pipelines.store.location import open_location
 from winnow.runners.commands.main import main
 from winnow.runners.first_look.found_files import Found, find_files
@@ -128,7 +129,7 @@ def test_what_downloaders_write_is_one_source_of_media_with_captions(
         assert source.columns is not None
         assert (source.columns.media, source.columns.captions, source.columns.key) == (medium, "caption", "key")
     else:
-        assert any("2 tables say what the shards of the same names hold" in note for note in proposal.notes)
+        assert_told(proposal.notes, "2 tables")
 
 
 def test_a_table_of_captions_without_pictures_is_of_captions(tmp_path: Path) -> None:
@@ -138,7 +139,7 @@ def test_a_table_of_captions_without_pictures_is_of_captions(tmp_path: Path) -> 
     (source,) = proposal.sources
     assert source.columns is not None
     assert (source.medium, source.columns.text, source.columns.url) == ("captions", "caption", "url")
-    assert any("captions of media at addresses, which are not fetched" in note for note in proposal.notes)
+    assert_told(proposal.notes, "captions of media")
     assert "dedupe: {url: {}}" in recipe_text(proposal.sources, tmp_path, "x")
 
 
@@ -259,7 +260,7 @@ def test_pipes_sockets_and_links_are_named_and_never_waited_for(
         with pytest.raises(FileNotFoundError):
             objects.open(name)
     assert main(["look", "odd/pipe.jsonl"]) == 1
-    assert "odd/pipe.jsonl: a pipe, expected a file or a folder" in capsys.readouterr().err
+    assert_told(capsys.readouterr().err, "odd/pipe.jsonl")
 
 
 def test_a_file_that_is_named_is_read_alone(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.messages import assert_told, assert_told_each
 from tests.pipelines.export.test_media import png
 from tests.runners.mixtures.tiny import MIX, RECIPE, Tiny, tree
 from winnow.pipelines.export.places.manifest import LeftOut
@@ -95,10 +96,8 @@ def test_media_that_are_gone_are_lines_of_the_ledger(tmp_path: Path) -> None:
 def test_many_files_that_are_left_out_are_a_few_lines() -> None:
     lost = [LeftOut("media_unchangeable", f"{number}.png", "damaged", 2) for number in range(500)]
     lines = list(left_out_lines([*lost, LeftOut("media_gone", "a.tar", "missing", 1)]))
-    assert lines[:2] == [
-        "1 sample left out: media_gone, a.tar (missing)", "2 samples left out: media_unchangeable, 0.png (damaged)"
-    ]  # fmt: skip
-    assert lines[-1] == ("980 samples left out: media_unchangeable, in 490 more files, which winnow.json names")
+    assert_told_each(lines[:2], ("1 sample", "media_gone", "a.tar"), ("2 samples", "media_unchangeable", "0.png"))
+    assert_told(lines[-1], "980 samples", "media_unchangeable", "490 more", "winnow.json", whole=True)
     assert len(lines) == 12
 
 

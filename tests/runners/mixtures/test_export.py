@@ -12,6 +12,7 @@ import orjson
 import pytest
 import yaml
 
+from tests.messages import assert_told
 from tests.runners.mixtures.readers import READERS, Sample, Shards, megatron
 from tests.runners.mixtures.tiny import ADDRESS, CLASSES, RECIPE, Tiny, tree, winnow
 from winnow.schemas.mixture import plan_name
@@ -289,11 +290,9 @@ def test_all_exports_in_the_way_are_named_with_what_they_differ_in(tiny: Tiny) -
     )
     said = tiny.run("export", status=1).splitlines()
     there = f"contains an export of plan {plan}, but with other options"
-    assert said[0].startswith(
-        f"winnow: {tiny.folder}/out/b: {there}: shard_bytes (268435456 there, 1048576 in the recipe)"
-    )
-    assert "compression ('zstd' there, 'gzip' in the recipe)" in said[0]
-    assert said[1].startswith(f"winnow: {tiny.folder}/out/c: {there}: format ('jsonl' there, 'parquet' in the recipe)")
+    assert_told(said[0], f"{tiny.folder}/out/b", str(there), "shard_bytes", "268435456")
+    assert_told(said[0], "'zstd'", "'gzip'")
+    assert_told(said[1], f"{tiny.folder}/out/c", str(there), "'jsonl'", "'parquet'")
     assert len(said) == 2
     assert tree(tiny.folder / "out") == before
 
@@ -302,5 +301,5 @@ def test_a_list_of_ids_is_no_text(tiny: Tiny) -> None:
     tiny.write("{tokenizer: bytes, budget: 5}")
     for name in ("ids.txt", "ids.CSV", "ids.json"):
         said = tiny.complaint("export", "--id-list", tiny.folder / name)
-        assert "give a name that ends in .npy, and read it with numpy.load" in said
+        assert_told(said, "numpy.load")
         assert not (tiny.folder / name).exists()

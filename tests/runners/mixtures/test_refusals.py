@@ -10,6 +10,7 @@ import pytest
 
 from tests.faults.winnow import run
 from tests.filters.language.tokenizers.samples import byte_level
+from tests.messages import assert_told
 from tests.runners.mixtures.tiny import MIX, RECIPE, Tiny, tree
 from tests.scoring.laws import law
 from tests.small_disks import small_disk_at
@@ -43,71 +44,71 @@ def refused(tiny: Tiny, mix: str, *, base: str = RECIPE, command: str = "mix", e
 @pytest.mark.parametrize("command", ["plan", "mix"])
 def test_shares_of_languages_need_languages(tiny: Tiny, command: str, mix: str) -> None:
     base = RECIPE.replace("text.language, ", "")
-    assert "no language is measured, so there are no shares of any" in refused(tiny, mix, base=base, command=command)
+    assert_told(refused(tiny, mix, base=base, command=command), "language is measured")
 
 
 @pytest.mark.parametrize(
     ("mix", "said"),
     [
-        ("{sources: {web: 0.5, books: 0.4}}", "mix.sources: the shares sum to 0.9; they must sum to 1"),
-        ("{classes: {crawled: 0.5, printed: 0.6}}", "mix.classes: the shares sum to 1.1; they must sum to 1"),
-        ("{sources: {web: 0.5, boks: 0.5}}", "there is no source 'boks' (did you mean 'books'?)"),
-        ("{classes: {web: 1}}", "there is no class of sources 'web' (known: crawled, printed)"),
+        ("{sources: {web: 0.5, books: 0.4}}", "mix.sources … 0.9 … 1"),
+        ("{classes: {crawled: 0.5, printed: 0.6}}", "mix.classes … 1.1 … 1"),
+        ("{sources: {web: 0.5, boks: 0.5}}", "'boks' … 'books'"),
+        ("{classes: {web: 1}}", "sources … 'web'"),
         (
             "{families: {weights: {Indoeuropean: 1}}}",
-            "there is no family 'Indoeuropean' (did you mean 'Indo-European'?)",
+            "'Indoeuropean' … 'Indo-European'",
         ),
         ("{families: {by: group, weights: {germanic: 1}}}", "(did you mean 'Germanic'?)"),
         ("{families: {by: branch}}", "families.by"),
-        ("{languages: {weights: {deu_Latn: 0.5, xx: 0.5}}}", "no language has the code 'xx'"),
+        ("{languages: {weights: {deu_Latn: 0.5, xx: 0.5}}}", "language … 'xx'"),
         (
             "{tokenizer: bytes, languages: {weights: {deu: 1}}}",
-            "a language of the mixture is never 'deu', as codes have a script: write 'deu_Latn'",
+            "'deu' … 'deu_Latn'",
         ),
         ("{bands: {by: text.length.charcters, top: 0.1}}", "(did you mean 'text.length.characters'?)"),
         ("{bands: {by: text.language.code, top: 0.1}}", "expected a column of numbers"),
-        ("{bands: {by: text.length.bytes, cuts: [1], weights: [1]}}", "1 cuts define 2 bands, but there are 1 weights"),
+        ("{bands: {by: text.length.bytes, cuts: [1], weights: [1]}}", "1 cuts … 2 bands … 1 weights"),
         ("{tokenizer: bytes, where: text.length.bytes > 1_000_000}", "no sample may be taken"),
         ("{where: text.lenght.bytes > 1}", "unknown column"),
         ("{tokenizer: bytes, sources: {web: 1}, where: samples.source_class = 'printed'}", "web"),
-        ("{tokenizer: bytes, budget: 553, strict: true}", "138 samples may be used, for at most 4 epochs"),
+        ("{tokenizer: bytes, budget: 553, strict: true}", "138 samples … 4 epochs"),
         ("{unit: tokens, tokenizer: bytes, budget: 1_000_000, strict: true}", "are more than available"),
         ("{unit: tokens}", "tokenizer"),
         ("{budget: 0}", "budget"),
         (
             "{tokenizer: bytes, strict: true, stages: {a: {budget: 138}, b: {budget: 415}}}",
-            "of which earlier stages gave 138",
+            "earlier stages … gave 138",
         ),
-        ("{stages: {a: {}, validation: {}}}", "'validation' is what 'split' holds out; give the stage another name"),
-        ("{stages: {Core: {}}}", "'Core' is not a stage's name: a letter a-z, then up to 39 of a-z, 0-9 and _"),
-        ("{budget: 10 GB}", "the budget is a size in bytes, but the unit is samples: write a whole number, such as"),
-        ("{stages: {a: {budget: 1MB}}}", "the budget of stage a is a size in bytes, but the unit is samples"),
-        ("{budget: 1.5}", "mix.budget: expected an integer, found the number 1.5"),
-        ("{budget: 2B}", "mix.budget: '2B' may be a count or bytes: write 2_000_000_000 or 2e9, or for bytes 2 GB"),
-        ("{budget: 2.5M}", "write 2_500_000 or 2.5e6, or for bytes 2.5 MB"),
-        ("{budget: 2G}", "mix.budget: '2G' may be a count or bytes: write 2_000_000_000 or 2e9, or for bytes 2 GB"),
-        ("{budget: 2.000}", "mix.budget: 2.000 may be 2 or 2000: write 2 or 2_000"),
-        ("{budget: 2 000}", "mix.budget: '2 000' is no number here: write 2_000"),
+        ("{stages: {a: {}, validation: {}}}", "'validation' … 'split'"),
+        ("{stages: {Core: {}}}", "'Core' … 39 … 0-9"),
+        ("{budget: 10 GB}", "unit is samples"),
+        ("{stages: {a: {budget: 1MB}}}", "budget of stage"),
+        ("{budget: 1.5}", "mix.budget … number 1.5"),
+        ("{budget: 2B}", "mix.budget … '2B' … write 2_000_000_000"),
+        ("{budget: 2.5M}", "write 2_500_000 … 2.5e6 … 2.5 MB"),
+        ("{budget: 2G}", "mix.budget … '2G' … write 2_000_000_000"),
+        ("{budget: 2.000}", "mix.budget … 2.000 … 2"),
+        ("{budget: 2 000}", "mix.budget … '2 000' … write 2_000"),
         (
             "{budget: 50%}",
-            "mix.budget: expected a whole number, such as 2_000_000 or 2e6, or all; found the text '50%'",
+            "mix.budget … 2_000_000 … 2e6",
         ),
-        ("{budget: 1,5M}", "mix: unknown key '5M'; a number has a point, as in 0.5"),
-        ("{classes: {web: 0,5}}", "mix.classes: '5': expected a share from 0 to 1; a number has a point, as in 0.5"),
-        ("{classes: {web: 50 %}}", "mix.classes: 'web': expected a share from 0 to 1, such as 0.5"),
-        ("{max_epochs: 1,5}", "mix: unknown key '5'; a number has a point, as in 0.5"),
+        ("{budget: 1,5M}", "mix: … '5M' … 0.5"),
+        ("{classes: {web: 0,5}}", "mix.classes … '5' … 0"),
+        ("{classes: {web: 50 %}}", "mix.classes … 'web' … 0"),
+        ("{max_epochs: 1,5}", "mix: … '5' … 0.5"),
         (
             "{budget: ten}",
-            "mix.budget: expected a whole number, such as 2_000_000 or 2e6, or all; found the text 'ten'",
+            "mix.budget … 2_000_000 … 2e6",
         ),
         ("{split: {validation: 0.9}}", "validation"),
         ("{max_epochs: 0}", "max_epochs"),
-        ("{max_share_of_sample: 0.1}", "mix: 'max_share_of_sample' is by size, but the unit is samples"),
-        ("{unit: tokens, tokenizer: bytes, budget: 9, max_share_of_sample: 0.5}", "nothing is left for train without"),
+        ("{max_share_of_sample: 0.1}", "mix: … 'max_share_of_sample'"),
+        ("{unit: tokens, tokenizer: bytes, budget: 9, max_share_of_sample: 0.5}", "nothing is left"),
     ],
 )
 def test_mixtures_that_cannot_be_had(tiny: Tiny, mix: str, said: str) -> None:
-    assert said in refused(tiny, mix)
+    assert_told(refused(tiny, mix), said)
 
 
 def test_no_mixture_at_all(tiny: Tiny) -> None:
@@ -158,14 +159,14 @@ def test_texts_that_a_tokenizer_cannot_encode_are_left_out_and_counted(tiny: Tin
     tiny.write("{unit: samples, tokenizer: latin.json}", "{megatron: {path: out/megatron}}")
     said = tiny.complaint("export")
     assert "latin.json" in said
-    assert "cannot encode some characters of sample" in said
+    assert_told(said, "encode some characters")
     assert not (tiny.folder / "out/megatron").exists()
 
 
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        (None, "law.json' cannot be read: No such file or directory; make it with winnow law fit"),
+        (None, "law.json' … winnow law"),
         (b"", "not JSON"),
         (b"{}", "law"),
         (law_to_json(law())[:1000], "not JSON"),
@@ -178,7 +179,7 @@ def test_laws_that_cannot_be_read(tiny: Tiny, raw: bytes | None, said: str) -> N
         (tiny.folder / "law.json").write_bytes(raw)
     complaint = refused(tiny, LAW)
     assert "mix.families.law" in complaint
-    assert said in complaint
+    assert_told(complaint, said)
 
 
 def test_a_law_that_is_a_folder(tiny: Tiny) -> None:

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pytest
 
+from tests.messages import assert_refused
 from winnow.runners.stages.mixing import parse_sample
 from winnow.schemas.errors import WinnowError
 
@@ -18,5 +19,5 @@ def test_a_share(text: str, share: Fraction) -> None:
 
 @pytest.mark.parametrize("text", ["", "%", "0", "0%", "101%", "-1", "nan", "1/0", "1e-1000000000", "9" * 5_000])
 def test_no_share(text: str) -> None:
-    with pytest.raises(WinnowError, match="expected a share above 0 and up to 100%"):
+    with assert_refused(WinnowError, "above 0", "100%"):
         parse_sample(text)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 import winnow
+from tests.messages import assert_refused, assert_told
 from winnow.filters import operators
 from winnow.filters.operators import find_operator, operator_names
 from winnow.pipelines.assets import AssetFiles
@@ -87,22 +88,22 @@ def test_other_code_has_another_key() -> None:
 @pytest.mark.parametrize(
     ("name", "writes", "line"),
     [
-        ("text.length", WRITES, "operator 'text.length': there is one of this name already; choose another"),
+        ("text.length", WRITES, "'text.length' … name already"),
         ("shouting", WRITES, "expected a name such as text.shouting"),
-        ("sound.loud", WRITES, "that begins with one of text, url, page"),
+        ("sound.loud", WRITES, "begins"),
         ("text.shouting", {}, "'writes' must name columns"),
         ("text.shouting", {"status": pa.string()}, "not 'status', which winnow writes"),
-        ("text.shouting", {"capitals": "int"}, "'writes' must map columns to Arrow types"),
-        ("text.shouting", ["capitals"], "'writes' must map columns to Arrow types"),
-        ("text.shouting", {"a.b": pa.int64()}, "'a.b' is no name of a column; it may have no dot"),
+        ("text.shouting", {"capitals": "int"}, "'writes' … map columns"),
+        ("text.shouting", ["capitals"], "'writes' … map columns"),
+        ("text.shouting", {"a.b": pa.int64()}, "'a.b' … column"),
     ],
 )
 def test_a_wrong_registration_is_a_line(name: str, writes: Any, line: str) -> None:
     with pytest.raises(RecipeError) as raised:
         winnow.operator(name, writes=writes)(shouting)
-    assert line in str(raised.value)
+    assert_told(str(raised.value), line)
     assert "\n" not in str(raised.value)
-    with pytest.raises(RecipeError, match="'reads' and 'needs' must be lists of columns"):
+    with assert_refused(RecipeError, "'reads'", "'needs'"):
         winnow.operator("text.shouting", writes=WRITES, reads="text")(shouting)
 
 
@@ -113,22 +114,22 @@ def test_what_cannot_be_sent_to_workers_is_refused(tmp_path: Path) -> None:
             log.write("x")
             return {"capitals": pa.nulls(batch.num_rows, pa.int64())}
 
-        with pytest.raises(RecipeError, match="the function cannot be sent to workers"):
+        with assert_refused(RecipeError, "function cannot"):
             winnow.operator("text.shouting", writes=WRITES)(logged)
 
 
 @pytest.mark.parametrize(
     ("made", "line"),
     [
-        ({"small": [1]}, "returned the columns small, not capitals"),
-        ({"capitals": [1, 2]}, "2 values of 'capitals' for 1 row"),
-        ({"capitals": ["many"]}, "the column 'capitals' is not int64"),
+        ({"small": [1]}, "returned the columns"),
+        ({"capitals": [1, 2]}, "2 values … 'capitals' … 1 row"),
+        ({"capitals": ["many"]}, "'capitals' … int64"),
     ],
 )
 def test_wrong_values_are_a_line(made: dict[str, list[object]], line: str) -> None:
     winnow.operator("text.shouting", writes=WRITES)(lambda _: made)
     found = find_operator("text.shouting")
-    with pytest.raises(WinnowError, match=line):
+    with assert_refused(WinnowError, line):
         found.load(found.config(), AssetFiles())(texts("One"))
 
 
@@ -146,19 +147,17 @@ def test_a_function_that_raises_is_named_before_a_run_and_in_it(
         return {"capitals": pa.nulls(0, pa.int64())}
 
     winnow.operator("text.shouting", writes=WRITES)(always)
-    with pytest.raises(
-        RecipeError, match=r"text\.shouting fails on an empty batch: ValueError: no feet\\n  nor hands;"
-    ):
+    with assert_refused(RecipeError, "text.shouting", "ValueError", "feet\\n"):
         winnow.run("recipe.yaml", workers=1)
 
     def exits(_: pa.RecordBatch) -> dict[str, pa.Array]:
         raise SystemExit(0)
 
     winnow.operator("text.shouting", writes=WRITES)(exits)
-    with pytest.raises(RecipeError, match=r"text\.shouting fails on an empty batch: SystemExit: 0;"):
+    with assert_refused(RecipeError, "text.shouting", "SystemExit", "0"):
         winnow.run("recipe.yaml", workers=1)
     winnow.operator("text.shouting", writes=WRITES)(with_rows)
-    with pytest.raises(StageError, match=r"text\.shouting failed: ValueError: no feet\\n  nor hands"):
+    with assert_refused(StageError, "text.shouting", "ValueError", "feet\\n"):
         winnow.run("recipe.yaml", workers=1)
     (report,) = tmp_path.glob("*/report.html")
     assert "The run stopped in annotate" in report.read_text()
@@ -215,7 +214,7 @@ def test_a_function_that_kills_its_worker_on_every_row_ends_the_stage_and_the_ro
 def test_a_rare_bad_row_ends_no_long_stage() -> None:
     many = {"text.shouting": stage_run.SKIPPED + 2, "text.other": 1}
     stage_run._require_rare("annotate.cpu", many, [], 3)
-    with pytest.raises(StageError, match=r"text\.shouting killed its worker on 10 different rows"):
+    with assert_refused(StageError, "text.shouting", "10"):
         stage_run._require_rare("annotate.cpu", many, [], 2)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import winnow
 from tests.faults.crawl import write_crawl
+from tests.messages import assert_refused
 from tests.trainers import require_trainer_package, run_trainer
 from winnow.runners.commands.main import main
 from winnow.runners.notebook.opened_store import OpenedStore
@@ -184,41 +185,39 @@ def test_what_notebooks_show_is_escaped_and_short(store: OpenedStore) -> None:
     ("query", "said"),
     [
         ("SELECT cod FROM samples", "no column 'cod'"),
-        ("FROM query_table('samples')", "name the table 'samples' after FROM or JOIN"),
-        ("SELECT characterz FROM text.length", r"no column 'characterz' \(did you mean 'characters'\?\)"),
-        ("SELECT detail FROM samples", "no table of the query has column 'detail'; it is in quarantine"),
-        ("SELECT * FROM text.lenght", r"no table 'text.lenght' \(did you mean 'text.length'\?\)"),
+        ("FROM query_table('samples')", "'samples' … FROM … JOIN"),
+        ("SELECT characterz FROM text.length", "'characterz' … 'characters'"),
+        ("SELECT detail FROM samples", "'detail' … quarantine"),
+        ("SELECT * FROM text.lenght", "'text.lenght' … 'text.length'"),
         ("DROP TABLE samples", "only SELECT is allowed"),
         ("COPY samples TO 'there.csv'", "only SELECT is allowed"),
         ("SELECT 1; SELECT 2", "expected one SELECT"),
         ("SELEC 1", "syntax error"),
-        ("SELECT * FROM read_csv('/etc/passwd')", "reads the store's tables alone, neither files nor the network"),
-        ("SHOW TABLES FROM text", "SHOW TABLES takes no FROM here"),
+        ("SELECT * FROM read_csv('/etc/passwd')", "s tables alone"),
+        ("SHOW TABLES FROM text", "SHOW … TABLES … FROM"),
         ("SELECT * FROM '/etc/passwd'", "no table"),
         ("SELECT CAST(url AS INTEGER) FROM samples", "Could not convert"),
     ],
 )
 def test_a_query_that_cannot_be_run_is_one_line(store: OpenedStore, query: str, said: str) -> None:
-    with pytest.raises(QueryError, match=said) as found:
+    with assert_refused(QueryError, said) as found:
         store.sql(query).to_arrow()
     assert len(str(found.value).splitlines()) == 1
 
 
 def test_a_misspelt_column_is_an_error(store: OpenedStore) -> None:
-    with pytest.raises(
-        StoreError, match=r"no column 'text.length.character' \(did you mean 'text.length.characters'\?\)"
-    ):
+    with assert_refused(StoreError, "'text.length.character'", "'text.length.characters'"):
         store.table(["text.length.character"])
-    with pytest.raises(StoreError, match=r"no column 'urll' \(did you mean 'url'\?\)"):
+    with assert_refused(StoreError, "'urll'", "'url'"):
         store.table(["urll"])
-    with pytest.raises(StoreError, match=r"'text.length' is a table; name columns of it"):
+    with assert_refused(StoreError, "'text.length'", "name columns"):
         store.table(["text.length"])
     wrong: tuple[Any, ...] = ("id", [], [1])
     for columns in wrong:
         with pytest.raises(StoreError, match="name columns in a list"):
             store.table(columns)
     row = store.manifest(store.require_latest(), "text.length")[0]
-    with pytest.raises(StoreError, match=r"no column 'characterz' in .* \(did you mean 'characters'\?\)"):
+    with assert_refused(StoreError, "'characterz'", "'characters'"):
         store.batches(row, ["characterz"])
 
 
@@ -231,7 +230,7 @@ def test_a_generation_that_is_deleted_meanwhile_is_a_line(folder: Path, tmp_path
         record.unlink()
     shutil.rmtree(copy / "manifests")  # as gc does it: those of a generation after its record
     for asked in (rows, counted):
-        with pytest.raises(StoreError, match=f"generation {number}, which is read here, has been deleted; open the"):
+        with assert_refused(StoreError, f"generation {number}", "deleted"):
             asked.to_arrow()
 
 

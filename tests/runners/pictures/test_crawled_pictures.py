@@ -13,6 +13,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from tests.faults.winnow import assert_clean, ended, run_here
+from tests.messages import assert_told
 from tests.runners.test_annotate import table
 from winnow.runners.stages import meetings
 from winnow.runners.stages.running.engine_jobs import EngineJobs
@@ -249,7 +250,12 @@ def test_what_a_forgotten_page_said_is_gone_after_the_next_run_and_from_the_stor
 def test_captions_that_do_not_exist_are_one_line(folder: Path) -> None:
     wrong = RECIPE.replace("coalesce(samples.captions, caption.page.captions)", "caption.page.caption")
     (folder / "recipe.yaml").write_text(wrong)
-    assert ended(run_here(folder, "ingest", "recipe.yaml", "--workers", "1"), 1) == (
-        "winnow: recipe.yaml: captions: 'caption.page.caption' is no column of captions (did you mean "
-        "'caption.page.captions'?); these are: samples.captions, caption.page.captions\n"
+    assert_told(
+        ended(run_here(folder, "ingest", "recipe.yaml", "--workers", "1"), 1),
+        "recipe.yaml",
+        "'caption.page.caption'",
+        "'caption.page.captions'",
+        "samples.captions",
+        "caption.page.captions",
+        whole=True,
     )

@@ -10,6 +10,7 @@ import pytest
 
 from tests.faults.winnow import assert_clean, ended, run_here
 from tests.filters.image.networks import loaded, photograph
+from tests.messages import assert_told
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
 
@@ -80,4 +81,4 @@ def test_blurring_needs_the_faces(tmp_path: Path) -> None:
     (tmp_path / "pictures").mkdir()
     (tmp_path / "recipe.yaml").write_text(RECIPE.replace("annotate: [image.faces]\n", ""))
     said = ended(run_here(tmp_path, "export", "recipe.yaml"), 1)
-    assert "export[1].webdataset.pictures.blur_faces: needs image.faces: add it to `annotate`" in said
+    assert_told(said, "export[1].webdataset.pictures.blur_faces", "image.faces", "`annotate`")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.messages import assert_refused
 from tests.runners.example_store import SUMMARY
 from winnow.pipelines.media.thumbnails import Thumbnail
 from winnow.runners.facts.content import contact_sheets
@@ -49,5 +50,5 @@ def test_other_wishes_are_refused(written: str) -> None:
 
 @pytest.mark.parametrize("pictures", [0, -1, 401])
 def test_the_number_of_pictures_has_bounds(pictures: int) -> None:
-    with pytest.raises(WinnowError, match="expected a number from 1 to 400"):
+    with assert_refused(WinnowError, "1", "400"):
         wanted_sheets(["random"], pictures)

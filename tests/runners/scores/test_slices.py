@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from tests.messages import assert_refused
 from tests.pipelines.store.commits import commits_of
 from tests.runners.scores.stores import ONE, make_store, scored, write
 from winnow.pipelines.binding.bound_recipe import bind
@@ -53,7 +54,7 @@ def test_slices_of_a_trace_give_the_scores_of_an_unsliced_run(folder: Path, tmp_
 def test_one_slice_makes_the_weights_and_another_that_needs_them_is_told_so(folder: Path) -> None:
     recipe = write(folder)
     with Share(LocalStore(folder / "store"), "weights.mimic"):
-        with pytest.raises(StoreError, match=r"is doing the same work \(weights\.mimic\)"):
+        with assert_refused(StoreError, "same work", "weights.mimic"):
             sliced(recipe, 1, 2)
         assert not (folder / "store/weights").exists() or not list((folder / "store/weights").rglob("*.safetensors"))
     sliced(recipe, 1, 2)

@@ -6,6 +6,7 @@ from typing import Any, cast
 import numpy as np
 from rich.console import Console
 
+from tests.messages import assert_told
 from tests.scoring.selection.test_label_model import weak_votes
 from winnow.pipelines.score.deciding.measuring import FittedGroup
 from winnow.pipelines.score.deciding.records import DecidedGroup, DecisionRecord, Distribution
@@ -33,7 +34,7 @@ def group(name: str, *, converged: bool) -> DecidedGroup:
 def test_a_label_model_that_did_not_converge_is_one_line_with_what_to_do() -> None:
     assert len(printed(group("", converged=True))) == 1
     _, line = printed(group("", converged=False))
-    assert line.startswith("score.mimic  the label model did not converge")
+    assert_told(line, "score.mimic", "label model")
     assert line.endswith("or set `aggregate: majority`")
 
 
@@ -46,9 +47,9 @@ def test_a_fit_of_votes_that_does_not_converge_is_told_of() -> None:
     fitted = FittedGroup("deu", tuple(whole.tolist()), (Cut(lowest=0.0),) * checkpoints)
     decided = _decided(fitted, _GroupVotes(0, len(votes), counts, whole, whole, ends, ends), fit)
     *_, line = printed(decided, by="text.language.code")
-    assert line.startswith("score.mimic of text.language.code deu  the label model did not converge")
+    assert_told(line, "score.mimic", "text.language.code")
 
 
 def test_the_groups_that_did_not_converge_are_named() -> None:
     *_, line = printed(group("deu", converged=False), group("fra", converged=True), by="text.language.code")
-    assert line.startswith("score.mimic of text.language.code deu  the label model")
+    assert_told(line, "score.mimic", "text.language.code")

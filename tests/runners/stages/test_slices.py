@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.faults.winnow import assert_clean, await_gone, kill_group, run, start, tree_hash
+from tests.messages import assert_refused, assert_told, assert_told_each
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.leases.lease import Lease, Share
 from winnow.pipelines.store.local import LocalStore
@@ -59,7 +60,7 @@ def test_slices_have_every_task_once_and_differ_by_one_at_most(names: set[str], 
 
 @pytest.mark.parametrize("text", ["0/16", "17/16", "a/b", "3", "/", "1/0", "-1/4", "1/2/3", "٣/٤", "1e1/16", ""])
 def test_what_is_no_slice_is_one_line(text: str) -> None:
-    with pytest.raises(WinnowError, match=r"^--tasks .*: expected K/N with K from 1 to N, such as 3/16"):
+    with assert_refused(WinnowError, "--tasks", "K/N", "1", "3/16"):
         parse_slice(text)
 
 
@@ -71,9 +72,7 @@ def test_a_slice_is_written_as_its_number_of_their_number() -> None:
 def test_a_bad_slice_ends_the_command(unsliced: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for stage in ("ingest", "annotate", "score"):
         assert main([stage, str(unsliced / "recipe.yaml"), "--tasks", "17/16"]) == 1
-    assert capsys.readouterr().err.splitlines() == 3 * [
-        "winnow: --tasks 17/16: expected K/N with K from 1 to N, such as 3/16 for the third of 16 slices"
-    ]
+    assert_told_each(capsys.readouterr().err.splitlines(), *3 * [("--tasks 17/16", "3/16")])
 
 
 def test_slices_in_any_order_give_the_store_of_an_unsliced_run(
@@ -85,10 +84,7 @@ def test_slices_in_any_order_give_the_store_of_an_unsliced_run(
         assert not list((tmp_path / "store").glob("generations/*"))
     assert len(list((tmp_path / "store").glob("intake/*/*"))) == 2
     printed = capsys.readouterr().out
-    assert (
-        f"ingest  slice 3/3: 2 of 7 tasks, all committed; when all slices are done, run: winnow ingest {recipe}"
-        in printed
-    )
+    assert_told(printed, "3/3", "2 of 7", "winnow ingest", str(recipe))
     assert main(["ingest", recipe, *ONE]) == 0
     assert "tasks  " not in capsys.readouterr().out  # nothing was left to do
     for part in ("2/3", "3/3", "1/3"):
@@ -129,16 +125,15 @@ def test_a_slice_and_a_writer_of_the_whole_store_keep_each_other_out(
     with Share(objects, "annotate.3-of-16"):
         for command in (["annotate", recipe], ["ingest", recipe], ["gc", recipe], ["gc", "--purge", recipe]):
             assert main(command) == 1
-            assert f"process {os.getpid()} on " in (error := capsys.readouterr().err)
-            assert (
-                "is running part of a stage (annotate.3-of-16); wait until it ends (--wait does), or stop it" in error
-            )
+            error = capsys.readouterr().err
+            assert f"process {os.getpid()} on " in error
+            assert_told(error, "annotate.3-of-16", "--wait")
         assert main(["annotate", recipe, *ONE, "--tasks", "3/16"]) == 1
-        assert "is doing the same work (annotate.3-of-16)" in capsys.readouterr().err
+        assert_told(capsys.readouterr().err, "same work", "annotate.3-of-16")
         assert main(["annotate", recipe, *ONE, "--tasks", "4/16"]) == 0
     with Lease(objects):
         assert main(["annotate", recipe, *ONE, "--tasks", "3/16"]) == 1
-        assert "is writing to the whole store; wait until it ends" in capsys.readouterr().err
+        assert_told(capsys.readouterr().err, "whole store")
     objects.put("purge.json", b"{}")
     assert main(["annotate", recipe, *ONE, "--tasks", "3/16"]) == 1
-    assert "a purge is unfinished and must be completed before slices run" in capsys.readouterr().err
+    assert_told(capsys.readouterr().err, "completed before slices")

@@ -14,6 +14,7 @@ import pytest
 from rich.console import Console
 
 from tests.faults.winnow import assert_clean, ended, run_here
+from tests.messages import assert_told
 from tests.runners.pictures.test_picture_exports import members
 from tests.runners.test_annotate import table
 from tests.runners.videos.test_clip_exports import watched
@@ -123,7 +124,5 @@ def test_without_a_decoder_the_demo_says_what_to_install(tmp_path: Path, monkeyp
     out = io.StringIO()
 
     assert not _make_films(tmp_path, Console(file=out, width=200))
-    assert out.getvalue() == (
-        "videos  left out: making and watching videos needs the package av; run: pip install 'winnow[video]'\n"
-    )
+    assert_told(out.getvalue(), "watching videos", "'winnow[video]'", whole=True)
     assert list(tmp_path.iterdir()) == []

@@ -5,6 +5,7 @@ from importlib.resources import files
 
 import pytest
 
+from tests.messages import assert_refused
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.languages import grouping, language, script_ranges, table
 
@@ -102,5 +103,5 @@ def test_the_five_groups_are_those_of_the_study() -> None:
 def test_families_and_groups_are_groupings_too() -> None:
     assert grouping("family").of("deu") == "Indo-European"
     assert grouping("group").of("deu") == "Germanic"
-    with pytest.raises(WinnowError, match=r"unknown grouping 'famly' \(did you mean 'family'\?\)"):
+    with assert_refused(WinnowError, "'famly'", "'family'"):
         grouping("famly")

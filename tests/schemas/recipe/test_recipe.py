@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.messages import assert_told, assert_told_each
 from tests.property_sizes import scaled
 from winnow.pipelines.binding.duplicates import spelt_out
 from winnow.schemas.errors import RecipeError
@@ -78,102 +79,102 @@ keep:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("stor: {}", "r.yaml:4: unknown key 'stor' (did you mean 'store'?)"),
-        ("extend: base.yaml", "r.yaml:4: unknown key 'extend' (did you mean 'extends'?)"),
-        ("limits: {max_body: 1}", "r.yaml:4: limits: unknown key 'max_body' (did you mean 'max_body_bytes'?)"),
-        ("limits: {batch_bytes: 1}", "r.yaml:4: limits.batch_bytes: 1 is out of range; expected from 1_024 to 1_"),
+        ("stor: {}", "r.yaml:4 … 'stor' … 'store'"),
+        ("extend: base.yaml", "r.yaml:4 … 'extend' … 'extends'"),
+        ("limits: {max_body: 1}", "r.yaml:4 … 'max_body' … 'max_body_bytes'"),
+        ("limits: {batch_bytes: 1}", "r.yaml:4 … limits.batch_bytes … 1"),
         (
             "environment: {Data: {}}",
-            "r.yaml:4: environment: 'Data' is not a variable's name in capitals, such as DATA_",
+            "r.yaml:4 … 'Data' … DATA_",
         ),
         (
             "extract: {Fast: {}}\ntext: samples.text",
-            "r.yaml:4: extract: 'Fast' is not a name of 1 to 40 characters from a-z, 0-9, _ and -",
+            "r.yaml:4 … 'Fast' … 1",
         ),
         (
             "extract: {main: {}}",
-            "r.yaml:1: the key 'text' is missing; with extractors it is required, such as coalesce(",
+            "r.yaml:1 … 'text'",
         ),
-        ("text: samples.txt", "r.yaml:4: text: unknown text column 'samples.txt' (did you mean 'samples.text'?)"),
-        ("text: extract.main.text", "r.yaml:4: text: unknown text column 'extract.main.text'"),
-        ("text: concat(samples.text)", "r.yaml:4: text: 'concat(samples.text)' is not a column; expected a column, or"),
-        ("text: coalesce(samples.text", "r.yaml:4: text: 'coalesce(samples.text' is not a column; expected a column"),
-        ("text: samples.text, samples.url", "r.yaml:4: text: several columns without coalesce; expected a column, or"),
+        ("text: samples.txt", "r.yaml:4 … 'samples.txt' … 'samples.text'"),
+        ("text: extract.main.text", "r.yaml:4 … 'extract.main.text'"),
+        ("text: concat(samples.text)", "r.yaml:4 … 'concat(samples.text)'"),
+        ("text: coalesce(samples.text", "r.yaml:4 … 'coalesce(samples.text'"),
+        ("text: samples.text, samples.url", "r.yaml:4 … several columns"),
         (
             "keep: [{drop: a}]",
-            "r.yaml:4: keep[0]: the key 'reason' is missing; expected a reason of 1 to 60",
+            "r.yaml:4 … keep[0] … 'reason'",
         ),
-        ("keep: [{drop: '', reason: x}]", "r.yaml:4: keep[0].drop: must not be empty"),
-        ("keep: [{drop: a, reason: x, when_null: no}]", "r.yaml:4: keep[0].when_null: expected one of keep, drop, err"),
-        ("keep: [{presett: x}]", "r.yaml:4: keep[0]: unknown key 'presett' (did you mean 'preset'?)"),
-        ("keep: [{preset: X}]", "r.yaml:4: keep[0].preset: 'X' is not a preset's name, such as gopher@datatrove"),
-        ("keep: [{preset: x, rules: {a: of}}]", "r.yaml:4: keep[0].rules.a: expected a mapping or off, found the text"),
+        ("keep: [{drop: '', reason: x}]", "r.yaml:4 … keep[0].drop"),
+        ("keep: [{drop: a, reason: x, when_null: no}]", "r.yaml:4 … keep[0].when_null"),
+        ("keep: [{presett: x}]", "r.yaml:4 … keep[0] … 'presett'"),
+        ("keep: [{preset: X}]", "r.yaml:4 … keep[0].preset … 'X'"),
+        ("keep: [{preset: x, rules: {a: of}}]", "r.yaml:4 … keep[0].rules.a"),
         (
             "keep: [{preset: x, rules: {a: {}}}]",
-            "r.yaml:4: keep[0].rules.a: has neither 'drop' nor 'when_null'; write ",
+            "r.yaml:4 … keep[0].rules.a … 'drop'",
         ),
-        ("keep: [{preset: x, rules: {a: {dropp: b}}}]", "r.yaml:4: keep[0].rules.a: unknown key 'dropp' (did you mean"),
+        ("keep: [{preset: x, rules: {a: {dropp: b}}}]", "r.yaml:4 … keep[0].rules.a … 'dropp'"),
         (
             "thresholds: {t: {file: x.csv}}",
-            "r.yaml:4: thresholds.t: 'file' needs 'key': the column of a sample that is",
+            "r.yaml:4 … thresholds.t … 'file'",
         ),
-        ("thresholds: {t: {by: x}}", "r.yaml:4: thresholds.t: 'by' names a column of 'file', which is missing"),
-        ("thresholds: {t: {cells: {x: 3}}}", "r.yaml:4: thresholds.t.cells.x: expected a mapping, found the integer 3"),
+        ("thresholds: {t: {by: x}}", "r.yaml:4 … thresholds.t … 'by'"),
+        ("thresholds: {t: {cells: {x: 3}}}", "r.yaml:4 … thresholds.t.cells.x … integer 3"),
         (
             "keep:\n- {drop: a, reason: x}\n- {drop: b, reason: x}",
-            "r.yaml:5: keep: rules 0 and 1 (lines 5 and 6) share the reason 'x'; reasons are unique",
+            "r.yaml:5 … rules 0 … 1",
         ),
     ],
 )
 def test_what_is_wrong_in_the_whole(change: str, message: str) -> None:
     (line,) = refusal(SMALL + change)
-    assert line.startswith(message)
+    assert_told(line, message)
 
 
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("{root: r, files: [x], clas: web}", "sources.a: unknown key 'clas' (did you mean 'class'?)"),
+        ("{root: r, files: [x], clas: web}", "sources.a … 'clas' … 'class'"),
         (
             "{root: r, files: [x]}",
-            "sources.a: the key 'class' is missing; expected a name of 1 to 40 characters from a",
+            "sources.a … 'class' … 1",
         ),
         (
             "{root: r, files: [x], class: Web}",
-            "sources.a.class: 'Web' is not a name of 1 to 40 characters from a-z, 0-",
+            "sources.a.class … 'Web' … 1",
         ),
         (
             "{root: r, files: x, class: web}",
-            "sources.a.files: expected a list, each item a file pattern, found the text",
+            "sources.a.files … file pattern",
         ),
         ("{root: r, files: [], class: web}", "sources.a.files: must not be empty"),
         (
             "{root: r, files: [/x], class: web}",
-            "sources.a.files[0]: '/x' is absolute; file patterns are relative to `ro",
+            "sources.a.files[0] … '/x' … `ro",
         ),
         (
             "{root: r, files: [a/../b], class: web}",
-            "sources.a.files[0]: 'a/../b' leaves the root; put the folder in `r",
+            "sources.a.files[0] … 'a/../b' … `r",
         ),
-        ("{root: r, files: [a//b], class: web}", "sources.a.files[0]: 'a//b' has an empty or `.` segment"),
+        ("{root: r, files: [a//b], class: web}", "sources.a.files[0] … 'a//b' … `.`"),
         (
             "{root: r, files: ['[ab]'], class: web}",
-            "sources.a.files[0]: '[ab]' contains '['; only *, ** and ? are special",
+            "sources.a.files[0] … '[ab]' … '['",
         ),
-        ("{root: r, files: [a**], class: web}", "sources.a.files[0]: 'a**' mixes ** with a name; ** stands alone"),
-        ("{root: '', files: [x], class: web}", "sources.a.root: '' is not a path or an address"),
-        ('{root: "a\\nb", files: [x], class: web}', r"sources.a.root: 'a\nb' is not a path or an address"),
-        ("{root: r, files: [x], class: web, format: W}", "sources.a.format: 'W' is not a format's name, such as parq"),
+        ("{root: r, files: [a**], class: web}", "sources.a.files[0] … 'a**' … **"),
+        ("{root: '', files: [x], class: web}", "sources.a.root … ''"),
+        ('{root: "a\\nb", files: [x], class: web}', "sources.a.root … 'a\\nb'"),
+        ("{root: r, files: [x], class: web, format: W}", "sources.a.format … 'W'"),
         (
             "{root: r, files: [x], class: web, accept_status: [7]}",
-            "sources.a.accept_status[0]: 7 is out of range; expe",
+            "sources.a.accept_status[0] … 7",
         ),
-        ("", "sources.a: expected a mapping, found nothing; it needs root, files, class"),
+        ("", "sources.a … found nothing"),
     ],
 )
 def test_what_is_wrong_in_a_source(source: str, message: str) -> None:
     (line,) = refusal(f"version: 1\nstore: {{path: s}}\nsources:\n  a: {source}\n")
-    assert line.startswith(f"r.yaml:4: {message}")
+    assert_told(line, "r.yaml:4", message)
 
 
 def test_everything_wrong_is_reported_by_line_up_to_twenty() -> None:
@@ -184,7 +185,7 @@ def test_everything_wrong_is_reported_by_line_up_to_twenty() -> None:
 
 
 def test_another_version_is_refused() -> None:
-    assert refusal(SMALL.replace("version: 1", "version: 2")) == ["r.yaml:1: version: expected 1, found the integer 2"]
+    assert_told_each(refusal(SMALL.replace("version: 1", "version: 2")), ("r.yaml:1", "expected 1", "integer 2"))
 
 
 # Variables
@@ -199,16 +200,16 @@ def test_declared_variables_are_put_in() -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("${SECRET}", "the variable 'SECRET' is not declared under `environment`"),
-        ("${DATA_ROT}", "the variable 'DATA_ROT' is not declared under `environment` (did you mean 'DATA_ROOT'?)"),
-        ("${DATA_ROOT}", "the variable DATA_ROOT is not set and has no default"),
-        ("${}", "a ${ without a name and }; write $${ for a literal ${"),
-        ("${DATA_ROOT", "a ${ without a name and }; write $${ for a literal ${"),
+        ("${SECRET}", "'SECRET' … `environment`"),
+        ("${DATA_ROT}", "'DATA_ROT' … `environment` … 'DATA_ROOT'"),
+        ("${DATA_ROOT}", "variable DATA_ROOT"),
+        ("${}", "${ … $${ … ${"),
+        ("${DATA_ROOT", "${ … $${ … ${"),
     ],
 )
 def test_no_other_variable_is_read(path: str, message: str) -> None:
     text = SMALL.replace("path: s", f'path: "{path}"') + "environment: {DATA_ROOT: {}}"
-    assert refusal(text, {"SECRET": "x"}) == [f"r.yaml:2: store.path: {message}"]
+    assert_told_each(refusal(text, {"SECRET": "x"}), ("r.yaml:2", "store.path", message))
 
 
 def test_a_variable_is_text_and_is_not_looked_at_again() -> None:
@@ -223,12 +224,12 @@ def test_a_size_may_come_from_a_variable() -> None:
 
 def test_a_bomb_of_variables_is_stopped() -> None:
     text = SMALL.replace("path: s", f'path: "{"${A}" * 1000}"') + f"environment: {{A: {{default: {'x' * 10_000}}}}}"
-    assert refusal(text) == ["r.yaml:2: store.path: the substituted variables have more than 1_048_576 characters"]
+    assert_told_each(refusal(text), ("r.yaml:2", "store.path", "1_048_576 characters"))
 
 
 def test_a_variable_that_is_no_text_is_refused() -> None:
     text = SMALL.replace("path: s", 'path: "${A}"') + "environment: {A: {}}"
-    assert refusal(text, {"A": "\udc80"}) == ["r.yaml:2: store.path: the variable A is not valid UTF-8"]
+    assert_told_each(refusal(text, {"A": "\udc80"}), ("r.yaml:2", "store.path", "UTF-8"))
 
 
 # Files
@@ -259,30 +260,29 @@ def test_an_error_names_the_file_that_wrote_it(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RecipeError) as caught:
         load_recipe("r.yaml")
-    assert str(caught.value).splitlines() == [
-        "r.yaml:2: unknown key 'kep' (did you mean 'keep'?)",
-        "shared/base.yaml:4: unknown key 'stor' (did you mean 'store'?)",
-    ]
+    assert_told_each(
+        str(caught.value).splitlines(), ("r.yaml:2", "'kep'", "'keep'"), ("shared/base.yaml:4", "'stor'", "'store'")
+    )
 
 
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"r.yaml": "extends: r.yaml"}, "r.yaml:1: extends: extends itself: r.yaml -> r.yaml"),
+        ({"r.yaml": "extends: r.yaml"}, "r.yaml:1 … r.yaml … ->"),
         (
             {"r.yaml": "\nextends: a.yaml", "a.yaml": "extends: ./r.yaml"},
-            "a.yaml:1: extends: extends itself: r.yaml -> a.yaml -> r.yaml",
+            "a.yaml:1 … r.yaml … ->",
         ),
         (
             {"r.yaml": "extends: a.yaml"},
-            "r.yaml:1: extends: there is no file 'a.yaml'; the path is relative to this file",
+            "r.yaml:1 … 'a.yaml'",
         ),
-        ({"r.yaml": "extends: /a.yaml"}, "r.yaml:1: extends: the path is relative to this file and holds no variables"),
-        ({"r.yaml": "extends: [a.yaml]"}, "r.yaml:1: extends: expected the path of a recipe, found a list"),
-        ({"r.yaml": "extends: '.'"}, ".: not a file; a recipe is one YAML file"),
+        ({"r.yaml": "extends: /a.yaml"}, "r.yaml:1 … relative"),
+        ({"r.yaml": "extends: [a.yaml]"}, "r.yaml:1 … expected"),
+        ({"r.yaml": "extends: '.'"}, "YAML"),
         (
             {"r.yaml": "extends: 0.yaml", **{f"{n}.yaml": f"extends: {n + 1}.yaml" for n in range(9)}},
-            "7.yaml:1: extends: more than 8 files extend one another",
+            "7.yaml:1 … 8 files",
         ),
     ],
 )
@@ -292,7 +292,7 @@ def test_extending_ends(files: dict[str, str], message: str, tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RecipeError) as caught:
         load_recipe("r.yaml")
-    assert str(caught.value) == message
+    assert_told(str(caught.value), message, whole=True)
 
 
 def test_files_that_are_no_recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

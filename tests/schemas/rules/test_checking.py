@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.messages import assert_refused, assert_told
 from tests.property_sizes import scaled
 from winnow.schemas.problems import Place
 from winnow.schemas.rules.checking import ColumnInfo, Phase, Rule, check_rules, check_where
@@ -54,39 +55,39 @@ def test_the_columns_that_a_condition_reads(condition: str, columns: tuple[str, 
     ("condition", "message"),
     [
         ("", "is empty"),
-        ("a <", "not a SQL expression: syntax error at"),
-        ("(a", "not a SQL expression: syntax error at"),
-        ("a) OR (b", "not a SQL expression: syntax error at ') OR (b'"),
+        ("a <", "SQL"),
+        ("(a", "SQL"),
+        ("a) OR (b", "SQL … ') OR (b'"),
         ("a -- b", "not a SQL expression: "),
-        ("a;", "not a SQL expression: syntax error at ';'"),
-        ("a; DROP TABLE b", "several statements; a condition is one expression"),
-        ("a; SELECT 1", "several statements; a condition is one expression"),
-        ("a, b", "not one expression; a condition has no FROM, WHERE, AS or ','"),
-        ("a AS b", "not one expression; a condition has no FROM, WHERE, AS or ','"),
-        ("a FROM b", "not one expression; a condition has no FROM, WHERE, AS or ','"),
-        ("a WHERE b", "not one expression; a condition has no FROM, WHERE, AS or ','"),
-        ("DISTINCT a", "not one expression; a condition has no FROM, WHERE, AS or ','"),
-        ("a UNION SELECT b", "not one expression; a condition has no FROM, WHERE, AS or ','"),
-        ("(SELECT 1)", "a subquery is not allowed in a condition"),
-        ("EXISTS (FROM b)", "a subquery is not allowed in a condition"),
-        ("a IN (SELECT b)", "a subquery is not allowed in a condition"),
-        ("a = ANY([1])", "a subquery is not allowed in a condition"),
-        ("sum(a) > 1", "the aggregate 'sum' is not allowed in a condition"),
-        ("count(*) > 1", "the aggregate 'count_star' is not allowed in a condition"),
-        ("length(DISTINCT a) > 1", "the aggregate 'length' is not allowed in a condition"),
-        ("row_number() OVER () > 1", "a window function is not allowed in a condition"),
-        ("sum(a) OVER () > 1", "a window function is not allowed in a condition"),
-        ("*", "a star (*) is not allowed in a condition"),
-        ("COLUMNS('x')", "a star (*) is not allowed in a condition"),
-        ("a = $1", "a parameter ($ or ?) is not allowed in a condition"),
-        ("a = ?", "a parameter ($ or ?) is not allowed in a condition"),
-        ("list_contains(x -> x, 1)", "a lambda (->) is not allowed in a condition"),
-        ("a COLLATE nocase = 'x'", "a collation is not allowed in a condition"),
-        ("a.lower() = 'x'", "the function 'lower' has a schema or is called as a method; write name(column)"),
-        ("lenght(a) > 1", "the function 'lenght' is not allowed in a condition (did you mean 'length'?)"),
-        ("TRY(a)", "this expression (operator_try) is not allowed in a condition"),
-        ("a = '\ud800'", "contains a character that is not text"),
-        ("a\0", "contains a character that is not text"),
+        ("a;", "SQL … ';'"),
+        ("a; DROP TABLE b", "several statements"),
+        ("a; SELECT 1", "several statements"),
+        ("a, b", "FROM … WHERE … AS"),
+        ("a AS b", "FROM … WHERE … AS"),
+        ("a FROM b", "FROM … WHERE … AS"),
+        ("a WHERE b", "FROM … WHERE … AS"),
+        ("DISTINCT a", "FROM … WHERE … AS"),
+        ("a UNION SELECT b", "FROM … WHERE … AS"),
+        ("(SELECT 1)", "subquery"),
+        ("EXISTS (FROM b)", "subquery"),
+        ("a IN (SELECT b)", "subquery"),
+        ("a = ANY([1])", "subquery"),
+        ("sum(a) > 1", "aggregate … 'sum'"),
+        ("count(*) > 1", "aggregate … 'count_star'"),
+        ("length(DISTINCT a) > 1", "aggregate … 'length'"),
+        ("row_number() OVER () > 1", "window function"),
+        ("sum(a) OVER () > 1", "window function"),
+        ("*", "condition"),
+        ("COLUMNS('x')", "condition"),
+        ("a = $1", "parameter"),
+        ("a = ?", "parameter"),
+        ("list_contains(x -> x, 1)", "-> … condition"),
+        ("a COLLATE nocase = 'x'", "collation"),
+        ("a.lower() = 'x'", "'lower' … write name"),
+        ("lenght(a) > 1", "'lenght' … 'length'"),
+        ("TRY(a)", "expression … operator_try"),
+        ("a = '\ud800'", "contains a character"),
+        ("a\0", "contains a character"),
         ("a = '" + "x" * 10_000 + "'", "longer than 10_000 characters"),
         ("NOT " * 500 + "a", f"nested deeper than {MAX_DEPTH} levels"),
         ("(" * 4000 + "a" + ")" * 4000, f"nested deeper than {MAX_DEPTH} levels"),
@@ -96,7 +97,7 @@ def test_the_columns_that_a_condition_reads(condition: str, columns: tuple[str, 
 def test_what_is_no_condition(condition: str, message: str) -> None:
     with pytest.raises(ConditionError) as caught:
         columns_read(condition)
-    assert str(caught.value).startswith(message)
+    assert_told(str(caught.value), message)
     assert len(str(caught.value)) < 200
     assert len(str(caught.value).splitlines()) == 1
 
@@ -111,7 +112,7 @@ def test_what_is_no_condition(condition: str, message: str) -> None:
     ],
 )
 def test_functions_that_look_at_more_than_their_arguments_are_refused(call: str) -> None:
-    with pytest.raises(ConditionError, match="is not allowed in a condition"):
+    with assert_refused(ConditionError, "condition"):
         columns_read(f"{call} = a")
 
 
@@ -134,75 +135,73 @@ def test_a_good_rule_has_no_complaints() -> None:
 @pytest.mark.parametrize(
     ("condition", "when_null", "complaint"),
     [
-        ("text.languge.score < 1", "keep", "unknown column 'text.languge.score' (did you mean 'text.language.score'?)"),
-        ("Samples.Modality = 'x'", None, "unknown column 'Samples.Modality' (did you mean 'samples.modality'?)"),
+        ("text.languge.score < 1", "keep", "'text.languge.score' … 'text.language.score'"),
+        ("Samples.Modality = 'x'", None, "'Samples.Modality' … 'samples.modality'"),
         (
             "current_date > 1",
             None,
-            "unknown column 'current_date' (if it is a text, it needs single quotes: 'current_date')",
+            "'current_date' … 'current_date'",
         ),
-        ("text.language.score < 1", None, "text.language.score can be null; set when_null: keep, drop or e"),
-        ("dedupe.near.size > 1", None, "dedupe.near.size is computed after `eligible` is decided; move the rule to"),
-        ("1 = 1", None, "reads no column, so it treats all rows the same"),
-        ("samples.modality = ‘text’", None, "unknown column '‘text’' (texts are in straight single quotes: 'text')"),
+        ("text.language.score < 1", None, "text.language.score … when_null"),
+        ("dedupe.near.size > 1", None, "dedupe.near.size … `eligible`"),
+        ("1 = 1", None, "reads no column"),
+        ("samples.modality = ‘text’", None, "'‘text’' … 'text'"),
         (
             "length(samples.modality) < 5 && length(samples.modality) > 0",
             None,
-            "not a SQL expression: Chained comparisons"
-            " are not supported, use AND to combine comparisons; write AND instead of &&",
+            "SQL … AND … AND",
         ),
         (
             "!(samples.modality = 'text')",
             None,
-            "does not fit its columns' types: Scalar Function with name ! does not exist!; write NOT instead of !",
+            "Scalar Function … NOT",
         ),
         (
             "length(samples.modality) < 50%",
             None,
-            "not a SQL expression: syntax error at '%'; a share is a number from 0",
+            "SQL … '%' … 0",
         ),
-        ("samples.modality IS not None", None, "not a SQL expression: syntax error at 'None'; write IS NULL or IS NOT"),
+        ("samples.modality IS not None", None, "SQL … 'None' … IS"),
         (
             "“samples.modality = 'a'”",
             None,
-            "not one expression; a condition has no FROM, WHERE, AS or ','; texts are in"
-            " straight single quotes, as in 'eng_Latn'",
+            "FROM … WHERE … AS",
         ),
-        ("samples.modality", None, "gives VARCHAR, not true or false; compare it with something"),
+        ("samples.modality", None, "gives VARCHAR"),
         (
             "samples.modality < 0.5",
             None,
-            "compares samples.modality, a text, with the number 0.5; put it in single",
+            "samples.modality … number 0.5",
         ),
         (
             "samples.modality < 0.5 + 1",
             None,
-            "does not fit its columns' types: Cannot compare values of type",
+            "Cannot compare values",
         ),
         (
             "text.language.score in (1, 'x')",
             "keep",
-            "compares text.language.score, a number (float), with the text",
+            "compares text.language.score",
         ),
-        ("abs(samples.modality) > 1", None, "does not fit its columns' types: No function matches the given name"),
+        ("abs(samples.modality) > 1", None, "function matches"),
         (
             "length(samples.modality) % (3 - 3) = 1",
             None,
-            "would fail on its rows: Invalid Input Error: Division by zero",
+            "Invalid Input Error",
         ),
         (
             "length(samples.modality) * 9223372036854775807 > 1",
             None,
-            "would fail on its rows: Out of Range Error: Overflow in multiplication",
+            "Overflow in multiplication",
         ),
-        ("length(samples.modality) = '1x'::INT", None, "would fail on its rows: Conversion Error: Could not convert"),
-        ("samples.modality::mytype = 1", None, "does not fit its columns' types: Type with name mytype does not exist"),
-        ("sum(samples.modality) > 1", None, "the aggregate 'sum' is not allowed in a condition; it looks at one row"),
+        ("length(samples.modality) = '1x'::INT", None, "Conversion Error"),
+        ("samples.modality::mytype = 1", None, "fit its columns"),
+        ("sum(samples.modality) > 1", None, "aggregate … 'sum'"),
     ],
 )
 def test_what_is_wrong_with_a_rule_is_said_with_its_line(condition: str, when_null: str | None, complaint: str) -> None:
     (line,) = complaints(condition, when_null)
-    assert line.startswith(f"recipe.yaml:12: eligible[0]: {complaint}")
+    assert_told(line, "recipe.yaml:12", "eligible[0]", complaint)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +227,7 @@ def test_a_where_is_checked_alike() -> None:
     known = {"mime": ColumnInfo(nullable=True, type=pa.string())}
     assert check_where("mime = 'text/html'", known, place, "extract.trafilatura.where") == (("mime",), [])
     _, (problem,) = check_where("mine = 'text/html'", known, place, "extract.trafilatura.where")
-    assert str(problem) == "recipe.yaml:7: extract.trafilatura.where: unknown column 'mine' (did you mean 'mime'?)"
+    assert_told(str(problem), "recipe.yaml:7", "extract.trafilatura.where", "'mine'", "'mime'", whole=True)
 
 
 def test_conditions_are_checked_from_many_threads() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.messages import assert_refused
 from tests.property_sizes import scaled
 from winnow.schemas.errors import StoreError
 from winnow.schemas.rows.extraction import EXTRACTION
@@ -210,14 +211,14 @@ def test_a_column_that_a_batch_lacks_is_null() -> None:
 
 
 def test_a_column_of_another_kind_is_refused() -> None:
-    with pytest.raises(ValueError, match="column 'text': expected text, found int64"):
+    with assert_refused(ValueError, "'text'", "int64"):
         counted(pa.record_batch({"text": [1]}))
 
 
 def test_statistics_counted_differently_do_not_merge() -> None:
     one = pa.record_batch({"a": [1]})
     two = pa.record_batch({"a": ["1"]})
-    with pytest.raises(StoreError, match="statistics: column 'a': counted as integer with integers here, as text"):
+    with assert_refused(StoreError, "statistics:", "'a'"):
         ShardStatistics.of(spec_of(one.schema), [one]).merge(ShardStatistics.of(spec_of(two.schema), [two]))
 
 
@@ -229,7 +230,7 @@ def test_a_column_that_one_side_lacks_is_kept() -> None:
 
 def test_merged_statistics_take_no_batches() -> None:
     batch = pa.RecordBatch.from_pylist([], SCHEMA)
-    with pytest.raises(ValueError, match="batches can only be added to new ones"):
+    with assert_refused(ValueError, "added to new"):
         counted(batch).merge(counted(batch)).add(batch)
 
 
@@ -263,16 +264,16 @@ def test_nothing_merges_to_nothing() -> None:
         (b'{"version":1,"rows":1,"columns":{"a":{"kind":"odd","rows":1,"nulls":0}}}', "kind: unknown value 'odd'"),
         (
             b'{"version":1,"rows":1,"columns":{"a":{"kind":"text","rows":1,"nulls":0,"top":[]}}}',
-            "expected an object, got a list",
+            "expected an object",
         ),
         (
             b'{"version":1,"rows":1,"columns":{"a":{"kind":"float","rows":1,"nulls":0,"floats":'
             b'{"nan":0,"inf":0,"-inf":0,"min":null,"max":null,"sum":["0x1",-99999999999],"bins":[]}}}}',
             "expected an integer >= -1100",
         ),
-        (b'{"version":1,"rows":true,"columns":{}}', "rows: expected an integer, got true or false"),
-        (b'{"version":1,"rows":1e0,"columns":{}}', "rows: expected an integer, got a number"),
-        (b'{"version":1,"rows":99999999999999999999,"columns":{}}', "rows: expected an integer, got a number"),
+        (b'{"version":1,"rows":true,"columns":{}}', "rows: … got true"),
+        (b'{"version":1,"rows":1e0,"columns":{}}', "rows: … expected"),
+        (b'{"version":1,"rows":99999999999999999999,"columns":{}}', "rows: … expected"),
         (b'{"version":1,"rows":1}', "missing required field columns"),
         (b'{"version":1,"rows":1,"columns":{},"more":1}', "contains unknown field more"),
         (b'{"version":1,"rows":1,"columns":{"a":{"kind":"text","rows":1,"nulls":0,"top":null}}}', "got nothing"),
@@ -289,7 +290,7 @@ def test_nothing_merges_to_nothing() -> None:
     ],
 )
 def test_bytes_that_are_no_statistics_are_refused(raw: bytes, message: str) -> None:
-    with pytest.raises(StoreError, match=message):
+    with assert_refused(StoreError, message):
         ShardStatistics.from_json(raw)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.messages import assert_refused, assert_told
 from tests.scoring.linear.test_head import sparse
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.recipe.score import RelativeTemperature, Temperature
@@ -131,12 +132,12 @@ def test_what_cannot_train_says_why() -> None:
 
     assert refused(SETTINGS, rows=0).startswith("nothing to train on")
     assert "needs reference weights" in refused(replace(SETTINGS, method="mimic"), reference=None)
-    assert refused(replace(SETTINGS, batch=0)) == "batch 0: expected at least 1"
-    assert refused(replace(SETTINGS, temperature=0)) == "temperature 0: expected a number above 0"
+    assert_told(refused(replace(SETTINGS, batch=0)), "batch 0", "least 1", whole=True)
+    assert_told(refused(replace(SETTINGS, temperature=0)), "temperature 0", "above 0", whole=True)
     assert "diverged" in refused(replace(SETTINGS, learning_rate=1e38))
     wide: Weights = {"weight": np.zeros((CLASSES, WIDTH + 1)), "bias": np.zeros(CLASSES)}
-    assert refused(replace(SETTINGS, method="rho"), reference=wide) == (
-        "the reference: weight: has shape 4 × 24; expected 4 × 23"
+    assert_told(
+        refused(replace(SETTINGS, method="rho"), reference=wide), "shape 4", "24", "expected 4", "23", whole=True
     )
 
 
@@ -146,9 +147,9 @@ def test_a_checkpoint_of_another_model_is_refused_by_the_name_of_its_parameter()
         last(SETTINGS, Checkpoint(3, found.weights, {k: v for k, v in found.state.items() if k != "bias.second"}))
     broken = found.weights["weight"].copy()
     broken[0, 0] = np.nan
-    with pytest.raises(ScoreError, match="the checkpoint: weight: 1 of 92 numbers are not finite"):
+    with assert_refused(ScoreError, "checkpoint", "1 of 92"):
         last(SETTINGS, Checkpoint(3, {**found.weights, "weight": broken}, found.state))
-    with pytest.raises(ScoreError, match="of step 21; this training ends at 7"):
+    with assert_refused(ScoreError, "step 21", "7"):
         last(replace(SETTINGS, epochs=1), found)
 
 

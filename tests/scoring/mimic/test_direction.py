@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.messages import assert_refused
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.mimic.direction import chosen_parameters, direction
 
@@ -58,23 +59,23 @@ def test_globs_choose_names_in_the_models_order(globs: list[str], chosen: tuple[
 
 
 def test_a_glob_that_matches_nothing_names_the_nearest() -> None:
-    with pytest.raises(ScoreError, match=r"'head.wieght' matches no parameter \(did you mean 'head.weight'\?\)"):
+    with assert_refused(ScoreError, "'head.wieght'", "'head.weight'"):
         chosen_parameters(NAMES, ["head.bias", "head.wieght"])
     with pytest.raises(ScoreError, match="no glob"):
         chosen_parameters(NAMES, [])
 
 
 def test_equal_weights_have_no_direction() -> None:
-    with pytest.raises(ScoreError, match="the reference equals the scored weights, over 'a'"):
+    with assert_refused(ScoreError, "reference equals", "'a'"):
         direction(arrays(a=[1, 2], b=[1]), arrays(a=[1, 2], b=[2]), ["a"])
 
 
 @pytest.mark.parametrize(
     ("reference", "said"),
     [
-        ({"head.weights": [1.0, 2]}, r"'head.weight' is not in the reference \(did you mean 'head.weights'\?\)"),
-        ({"head.weight": [1.0, 2, 3]}, r"'head.weight' has shape \[3\], expected \[2\]"),
-        ({"head.weight": [1.0, np.nan]}, "'head.weight' of the reference holds numbers that are not finite"),
+        ({"head.weights": [1.0, 2]}, "'head.weight' … 'head.weights'"),
+        ({"head.weight": [1.0, 2, 3]}, "'head.weight' has shape [3], expected [2]"),
+        ({"head.weight": [1.0, np.nan]}, "'head.weight' … reference holds"),
         ({"head.weight": np.ones(2, np.float16)}, "'head.weight' is float16, expected float32"),
     ],
 )
@@ -83,7 +84,7 @@ def test_a_reference_of_another_model_is_refused_by_parameter(reference: dict[st
     given: dict[str, Any] = {
         name: one if isinstance(one, np.ndarray) else np.array(one, np.float32) for name, one in reference.items()
     }
-    with pytest.raises(ScoreError, match=said):
+    with assert_refused(ScoreError, said):
         direction(at, given, ["head.weight"])
 
 
@@ -100,5 +101,5 @@ def test_all_problems_are_told_at_once_up_to_a_few() -> None:
 
 def test_weights_that_no_number_parts_have_no_direction() -> None:
     for far in (1.7e308, 8.9e307):  # a difference, and a norm, that no number says
-        with pytest.raises(ScoreError, match="from the scored weights overflows, over 'a'"):
+        with assert_refused(ScoreError, "weights overflows", "'a'"):
             direction({"a": np.full(4, -far)}, {"a": np.full(4, far)}, ["a"])

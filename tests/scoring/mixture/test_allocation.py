@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.messages import assert_refused, assert_told, assert_told_each
 from tests.property_sizes import scaled
 from tests.scoring.mixture.stages import cell, families, languages, sources, stage
 from winnow.schemas.errors import RecipeError
@@ -33,9 +34,7 @@ def test_without_shares_and_budget_every_cell_is_given_once() -> None:
 def test_without_a_budget_what_earlier_stages_gave_is_not_given_beyond_the_cap() -> None:
     found = allocate([cell("/crawl", 70, exposed=100), cell("/books", 30)], stage(), None, 2.0, None, "tokens")
     assert found.target == (40, 30)
-    assert found.notes == (
-        "max_epochs leaves 30 tokens less than the recipe requests: web / crawl / Germanic / deu gives 40 of 70 tokens",
-    )
+    assert_told_each(found.notes, ("max_epochs", "30 tokens", "40 of 70"))
 
 
 def test_without_a_budget_a_band_of_repeats_is_given_as_often_as_it_says() -> None:
@@ -53,10 +52,8 @@ def test_shares_without_a_budget_are_of_as_much_as_there_is() -> None:
 
 def test_what_shares_without_a_budget_give_again_is_said_with_what_gives_none() -> None:
     cells, shares = sources({"crawl": 700, "books": 300}), stage("{sources: {crawl: 0.5, books: 0.5}}")
-    assert allocate(cells, shares, None, 4.0, None, "tokens").notes == (
-        "without a budget the shares apply to everything once: 1,000 tokens; 200 of them are repeats, within 4 "
-        "epochs, as their strata have less than their share; a budget of 600 or less avoids repeats; max_epochs: 1 "
-        "uses everything once, whatever the shares",
+    assert_told_each(
+        allocate(cells, shares, None, 4.0, None, "tokens").notes, ("1,000 tokens", "200", "4 epochs", "600")
     )
     assert allocate(cells, shares, 600, 4.0, None, "tokens").target == (300, 300)
     assert allocate(cells, shares, None, 1.0, None, "tokens").target == (700, 300)
@@ -86,14 +83,11 @@ def test_without_a_budget_what_caps_leave_is_shared_and_said() -> None:
         sources({"crawl": 700, "books": 300}), stage("{sources: {crawl: 0.5, books: 0.5}}"), None, 0.5, None, "tokens"
     )
     assert (found.asked, found.target) == ((250, 250), (350, 150))
-    assert found.notes == (
-        "without a budget it is what caps on epochs leave: 500 of 1,000 tokens",
-        "100 tokens went to strata that have more left; web / books / Germanic / deu gives 150 of 250 tokens",
-    )
+    assert_told_each(found.notes, ("epochs leave", "500 of 1,000"), ("100 tokens", "150 of 250"))
 
 
 def test_a_stage_that_has_nothing_left_to_give_is_refused() -> None:
-    with pytest.raises(RecipeError, match=r"mix\.max_epochs: 2 epochs over all stages leave nothing to give"):
+    with assert_refused(RecipeError, "mix.max_epochs", "2 epochs"):
         target([cell("", 10, exposed=20)], "{}", None, 2.0)
 
 
@@ -113,9 +107,7 @@ def test_shares_of_families_and_languages() -> None:
     text = "{families: {weights: {Germanic: 0.25, Slavic: 0.75}}, languages: {weights: {deu: 0.1, nld: 0.3, rus: 0.6}}}"
     found = allocate(cells, stage(text), 1_000, 4.0, None, "tokens")
     assert found.target == (63, 187, 750, 0)  # 62.5 and 187.5: the half goes to the first
-    assert found.notes == (
-        "mix.languages.weights: pol has no share and gets nothing: 500 samples, 1,000 tokens left out",
-    )
+    assert_told_each(found.notes, ("mix.languages.weights", "500 samples", "1,000 tokens"))
 
 
 def test_a_family_none_of_whose_languages_is_named_is_shared_in_proportion() -> None:
@@ -127,7 +119,7 @@ def test_a_family_none_of_whose_languages_is_named_is_shared_in_proportion() -> 
     ]
     found = allocate(cells, stage("{languages: {weights: {nld: 1.0}}}"), 200, 4.0, None, "tokens")
     assert found.target == (0, 67, 100, 33)  # Germanic counts with what may be given of it
-    assert "mix.languages.weights: no language of Slavic has a share: shared in proportion" in found.notes
+    assert_told(found.notes, "mix.languages.weights", "Slavic")
 
 
 def test_temperature_is_its_formula() -> None:
@@ -161,9 +153,7 @@ def test_an_epoch_count_of_unimax_above_max_epochs_is_bounded_by_it() -> None:
     cells = languages({"deu": 1000, "isl": 10})
     found = allocate(cells, stage("{languages: {unimax: 20}}"), 500, 4.0, None, "tokens")
     assert (found.asked, found.target) == ((300, 200), (460, 40))
-    assert found.notes == (
-        "160 tokens went to strata that have more left; web / crawl / Germanic / isl gives 40 of 200 tokens",
-    )
+    assert_told_each(found.notes, ("160 tokens", "40 of 200"))
 
 
 def test_what_unimax_cannot_give_in_one_family_goes_to_the_others() -> None:

@@ -3,10 +3,10 @@
 from decimal import Decimal
 from fractions import Fraction
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.messages import assert_refused
 from winnow.scoring.mixture.filling import distributed, exactly, quantised
 
 
@@ -69,7 +69,7 @@ def test_it_is_monotone_where_largest_remainders_are_not() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match="6 units do not fit into 5"):
+    with assert_refused(ValueError, "6 units", "into 5"):
         distributed([1, 1], 6, [2, 3])
 
 

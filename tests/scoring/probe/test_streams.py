@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.messages import assert_refused, assert_told_each
 from winnow.schemas.errors import SourceError
 from winnow.scoring.probe.streams import (
     Stream,
@@ -90,13 +91,12 @@ def test_losses_are_measured_from_all_over_the_held_out_bytes() -> None:
 def test_too_little_text_is_refused_with_what_is_needed() -> None:
     with pytest.raises(SourceError) as caught:
         require_enough(STREAMS, CONTEXT)
-    assert str(caught.value).splitlines() == [
-        "blue: 41 bytes to train on, at least 257 are needed; add text",
-        "red: 25 bytes to train on, at least 257 are needed; add text",
-    ]
+    assert_told_each(
+        str(caught.value).splitlines(), ("blue:", "41 bytes", "least 257"), ("red:", "25 bytes", "least 257")
+    )
 
 
 def test_what_is_no_byte_is_counted_in_tokens() -> None:
     tokens = np.arange(9, dtype=np.uint16)
-    with pytest.raises(SourceError, match="red: 9 tokens to train on, at least 257 are needed"):
+    with assert_refused(SourceError, "red:", "9 tokens", "least 257"):
         require_enough({"red": Stream("red", tokens, tokens)}, CONTEXT)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.messages import assert_told
 from winnow.scoring.scaling_law.hypotheses import _enough, _holm, independence_tests, invariance_tests
 from winnow.scoring.scaling_law.runs import RunTable, runs_from_columns
 
@@ -88,14 +89,14 @@ def test_shares_that_never_come_again_beside_others_are_not_tested() -> None:
                 column.append(value)
     answer = independence_tests(runs_from_columns(columns))[0]
     assert answer.p_value is None
-    assert "never vary at the same N, D and p" in answer.why_not
+    assert_told(answer.why_not, "never vary")
 
 
 def test_many_families_are_tested_with_as_many_draws_as_holm_takes() -> None:
     assert _enough(3, 1999) == (1999, "")
     assert _enough(200, 1999) == (8000, "")
     assert _enough(500, 1999) == (19_999, "") == _enough(999, 1999)
-    assert "19999 draws cannot show a contradiction" in _enough(1000, 1999)[1]
+    assert_told(_enough(1000, 1999)[1], "19999 draws")
 
 
 def test_an_exponent_that_grows_with_n_is_found_and_measured() -> None:
@@ -131,8 +132,8 @@ def test_what_cannot_be_tested_says_why() -> None:
         "run": runs,
     }
     table = runs_from_columns(rows)  # of two families, one's share is all that is known of the other's
-    assert "never vary at the same N, D and p" in independence_tests(table)[0].why_not
-    assert "p varies at only one N and D" in invariance_tests(table)[0].why_not
+    assert_told(independence_tests(table)[0].why_not, "never vary")
+    assert_told(invariance_tests(table)[0].why_not, "p varies")
 
 
 @given(st.lists(st.none() | st.floats(0, 1), max_size=8), st.randoms())

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.messages import assert_refused, assert_told_each
 from tests.scoring.laws import GAMMAS, family, law
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.law import Estimate
@@ -62,14 +63,16 @@ def test_a_heavier_family_gets_more() -> None:
 
 def test_questions_beyond_the_runs_are_warned_of_with_their_distance() -> None:
     found = distances(law(), 5e9, 1e8, np.array([0.05, 0.5, 0.45]))
-    assert found == (
-        "every family: N 5e+09 is 5 times the largest fitted value (1e+09)",
-        "every family: D 1e+08 is 10 times below the smallest fitted value (1e+09)",
-        "germanic: p 0.05 is 2 times below the smallest fitted value (0.1)",
+    assert_told_each(
+        found,
+        ("5e+09", "5 times", "1e+09"),
+        ("1e+08", "10 times", "1e+09"),
+        ("germanic:", "p 0.05", "2 times", "value (0.1)"),
     )
     narrow = tuple(replace(family, fitted=replace(family.fitted, p_max=0.4)) for family in law().families)
-    assert distances(replace(law(), families=narrow), None, None, np.array([0.2, 0.3, 0.5])) == (
-        "slavic: p 0.5 is 1.25 times the largest fitted value (0.4)",
+    assert_told_each(
+        distances(replace(law(), families=narrow), None, None, np.array([0.2, 0.3, 0.5])),
+        ("slavic:", "p 0.5", "1.25 times", "value (0.4)"),
     )
     assert family_ratios(law(), RatioObjective("uniform", 5e9, 2e10)).warnings == found[:1]
 
@@ -87,25 +90,25 @@ def test_sensitivity_moves_one_exponent_at_a_time() -> None:
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        (RatioObjective("uniform"), "N and D are required, as only ratios with normalised weights do not depend on"),
-        (RatioObjective("uniform", float("nan"), 1e9), "N nan: expected a count of 1 or more"),
-        (RatioObjective("uniform", 1e9, -1), "D -1: expected a count of 1 or more"),
-        (RatioObjective("equal", 1e9, 1e9), "weights 'equal': expected uniform or normalised, or numbers"),  # type: ignore[arg-type]
-        (RatioObjective({"indik": 1.0}, 1e9, 1e9), r"unknown family 'indik' \(did you mean 'indic'\?\)"),
+        (RatioObjective("uniform"), "normalised weights"),
+        (RatioObjective("uniform", float("nan"), 1e9), "expected … 1"),
+        (RatioObjective("uniform", 1e9, -1), "-1 … 1"),
+        (RatioObjective("equal", 1e9, 1e9), "'equal' … expected uniform"),  # type: ignore[arg-type]
+        (RatioObjective({"indik": 1.0}, 1e9, 1e9), "'indik' … 'indic'"),
         (RatioObjective({"indic": 1.0}, 1e9, 1e9), "no weight for 'germanic', 'slavic'"),
-        (RatioObjective({"indic": 0.0}, 1e9, 1e9), "weight of indic is 0.0: expected a number above zero"),
+        (RatioObjective({"indic": 0.0}, 1e9, 1e9), "0.0 … number above"),
         (RatioObjective(caps={"indic": 0.5}), "no cap for 'germanic', 'slavic'"),
-        (RatioObjective(unique={"indic": 0.5}), "no number of tokens for 'germanic', 'slavic'"),
+        (RatioObjective(unique={"indic": 0.5}), "'germanic' … 'slavic'"),
     ],
 )
 def test_a_question_that_does_not_fit_is_refused(question: RatioObjective, message: str) -> None:
-    with pytest.raises(WinnowError, match=message):
+    with assert_refused(WinnowError, message):
         family_ratios(law(), question)
 
 
 def test_a_law_of_gamma_alone_knows_losses_only_where_it_was_fitted() -> None:
     assert family_ratios(law("gamma"), RatioObjective("uniform", 1e8, 1e9)).shares
-    with pytest.raises(WinnowError, match="has only gamma, and no loss at N 2e\\+08 D 1e\\+09"):
+    with assert_refused(WinnowError, "2e+08", "1e+09"):
         family_ratios(law("gamma"), RatioObjective("uniform", 2e8, 1e9))
 
 
@@ -113,11 +116,11 @@ def test_a_law_without_draws_says_that_its_ratios_have_no_interval() -> None:
     bare = replace(law(), families=tuple(replace(family, draws=()) for family in law().families))
     found = family_ratios(bare, RatioObjective())
     assert found.low == found.shares == found.high
-    assert found.warnings == ("the law keeps no bootstrap draws: the ratios have no interval",)
+    assert_told_each(found.warnings, "bootstrap draws")
 
 
 def test_families_without_exponent_get_what_the_fallback_gives_them() -> None:
     shares = with_fallback({"a": 0.25, "b": 0.75}, {"a": 0.3, "b": 0.3, "c": 0.4})
     assert shares == pytest.approx({"a": 0.15, "b": 0.45, "c": 0.4})
-    with pytest.raises(WinnowError, match="the fallback must give every family a share"):
+    with assert_refused(WinnowError, "give every family"):
         with_fallback({"a": 1.0}, {"c": 1.0})

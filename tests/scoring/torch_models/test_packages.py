@@ -8,6 +8,7 @@ from typing import Any, get_type_hints
 
 import pytest
 
+from tests.messages import assert_refused
 from tests.scoring.torch_models.samples import NoFiles
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.tasks import find_task
@@ -39,7 +40,7 @@ def test_a_task_says_what_it_reads_and_depends_on_without_being_loaded(name: str
 @without_torch
 @pytest.mark.parametrize("name", CONFIGS)
 def test_what_is_missing_is_named_with_the_command_that_installs_it(name: str) -> None:
-    with pytest.raises(ScoreError, match=rf"^{name} needs the package torch; run: pip install 'winnow\[torch\]'$"):
+    with assert_refused(ScoreError, "'winnow[torch]'"):
         find_task(name).load(CONFIGS[name], NoFiles())
 
 
@@ -47,7 +48,7 @@ def test_what_is_missing_is_named_with_the_command_that_installs_it(name: str) -
 @pytest.mark.parametrize("features", ["minilm", "efficientnet"])
 def test_so_it_is_where_a_head_reads_a_frozen_network(features: Any) -> None:
     config = LinearHeadConfig(label="label", labels=("a", "b"), features=features)
-    with pytest.raises(ScoreError, match=r"^linear_head needs the package torch; run: pip install 'winnow\[torch\]'$"):
+    with assert_refused(ScoreError, "linear_head", "'winnow[torch]'"):
         find_task("linear_head").load(config, NoFiles())
 
 

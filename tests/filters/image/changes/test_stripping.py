@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageCms, ImageSequence
 from PIL.PngImagePlugin import PngInfo
 
+from tests.messages import assert_refused
 from tests.property_sizes import scaled
 from winnow.filters.image.changes.stripping import UnstrippedError, kept_exif, strip
 from winnow.filters.image.decode.containers import InMemoryBytes
@@ -143,7 +144,7 @@ def test_thumbnails_go_with_the_segments_that_hold_them() -> None:
 
 
 def test_types_that_cannot_be_freed_of_metadata_are_refused() -> None:
-    with pytest.raises(UnstrippedError, match="metadata of image/tiff cannot be removed without encoding it anew"):
+    with assert_refused(UnstrippedError, "image/tiff"):
         strip(b"II*\0", "image/tiff", NOTHING)
 
 

@@ -20,6 +20,7 @@ from tests.filters.language.tokenizers.samples import (
     ranks,
     sentencepiece,
 )
+from tests.messages import assert_refused, assert_told
 from tests.property_sizes import scaled
 from winnow.filters.language.tokenizers import Tokenizer, load_tokenizer, tokenizer_digest
 from winnow.filters.language.tokenizers.pieces import PIECE_CHARACTERS, Cuts
@@ -201,7 +202,7 @@ def test_a_text_with_characters_that_no_token_stands_for_has_no_number(tmp_path:
     counts = made.count(column("a", "aжa", None, "a")).to_pylist()
     assert counts[:3] == [1, None, None]
     assert counts[3] == 1
-    with pytest.raises(WinnowError, match=r"^t\.json: text 1 of 2 has characters without a token; leave it"):
+    with assert_refused(WinnowError, "t.json", "1 of 2"):
         made.encode(column("a", "ж"))
 
 
@@ -271,7 +272,7 @@ def test_ranks_that_are_not_of_the_vocabulary_of_that_name_are_refused(tmp_path:
     ranks(place)
     whole = place.read_bytes()
     place.write_bytes(whole + b"eHl6 100257\n")
-    with pytest.raises(WinnowError, match="has a token 100257, which is special in cl100k_base"):
+    with assert_refused(WinnowError, "token 100257", "cl100k_base"):
         load_tokenizer(str(place))
     place.write_bytes(whole + b"eHl6 7\n")
     with pytest.raises(WinnowError, match="tokens share a rank"):
@@ -281,12 +282,12 @@ def test_ranks_that_are_not_of_the_vocabulary_of_that_name_are_refused(tmp_path:
 @pytest.mark.parametrize("name", ["none.json", "", "a\0b.json", "x" * 9000, "https://example.org/tokenizer.json"])
 def test_a_file_that_is_not_there_is_refused_in_a_line(name: str) -> None:
     for ask in (load_tokenizer, tokenizer_digest):
-        with pytest.raises(WinnowError, match=r"cannot read the tokenizer: .*; expected 'bytes', a tokenizer.json"):
+        with assert_refused(WinnowError, "'bytes'", "tokenizer.json"):
             ask(name)
 
 
 def test_a_folder_is_refused_in_a_line(tmp_path: Path) -> None:
-    with pytest.raises(WinnowError, match="a folder; give the path of the file in it"):
+    with assert_refused(WinnowError, "give the path"):
         load_tokenizer(str(tmp_path))
 
 
@@ -301,5 +302,5 @@ def test_a_package_that_is_missing_is_told_of_with_its_remedy(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(WinnowError) as refused:
         load_tokenizer(str(place))
-    assert str(refused.value) == f"a tokenizer needs the package {package}; run: pip install 'winnow[tokens]'"
+    assert_told(str(refused.value), package, "'winnow[tokens]'", whole=True)
     assert tokenizer_digest(str(place))

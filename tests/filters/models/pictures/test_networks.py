@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.messages import assert_refused
 from winnow.filters.models.onnx.writing import OnnxGraph, Shape
 from winnow.filters.models.pictures.framing import Framing
 from winnow.filters.models.pictures.networks import PictureNetwork
@@ -37,16 +38,16 @@ def test_outputs_are_named_and_each_picture_is_run_alone(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("shape", "framing", "said"),
     [
-        ((4, 3, 16, 16), SQUARE, r"the input picture is tensor\(float\) \[4, 3, 16, 16\]; expected one picture"),
+        ((4, 3, 16, 16), SQUARE, "[4 … 3 … 16"),
         (("n", 3, 32, 32), SQUARE, "set `side` to 32"),
-        (("n", 3, 16, 24), SQUARE, "expected a square, or sides of any length"),
-        (("n", 3, 16, 16), Framing(16, "pad"), "expected a square, or sides of any length"),
-        (("n", 1, 16, 16), SQUARE, r"expected floats, or bytes, of shape \[pictures, 3, height, width\]"),
-        (("n", 3), SQUARE, r"expected floats, or bytes, of shape \[pictures, 3, height, width\]"),
+        (("n", 3, 16, 24), SQUARE, "expected a square"),
+        (("n", 3, 16, 16), Framing(16, "pad"), "expected a square"),
+        (("n", 1, 16, 16), SQUARE, "[pictures … 3 … width]"),
+        (("n", 3), SQUARE, "[pictures … 3 … width]"),
     ],
 )
 def test_networks_for_other_inputs_are_refused(tmp_path: Path, shape: Shape, framing: Framing, said: str) -> None:
-    with pytest.raises(RecipeError, match=said) as caught:
+    with assert_refused(RecipeError, said) as caught:
         PictureNetwork("image.test", means(tmp_path / "m.onnx", shape), framing)
     assert "\n" not in str(caught.value)
 
@@ -65,7 +66,7 @@ def test_a_network_that_reads_bytes_gets_the_colours_as_they_are(tmp_path: Path)
 
 
 def test_an_unknown_output_is_refused_with_those_there_are(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="no output mean; expected one of: means, greatest"):
+    with assert_refused(RecipeError, "output mean"):
         PictureNetwork("image.test", means(tmp_path / "m.onnx"), SQUARE, ("mean",))
 
 
@@ -73,15 +74,15 @@ def test_an_unknown_output_is_refused_with_those_there_are(tmp_path: Path) -> No
     ("content", "said"),
     [
         (b"", "an empty file"),
-        (b"\x80\x04\x95", "a pickle, which runs code when read"),
+        (b"\x80\x04\x95", "runs code when"),
         (b"PK\x03\x04 torch", "a zip, like PyTorch checkpoints"),
-        (b"\x02\0\0\0\0\0\0\0{}", "weights in safetensors; expected a network as an ONNX file"),
-        (b"no model at all", "not an ONNX model, or a damaged one"),
+        (b"\x02\0\0\0\0\0\0\0{}", "ONNX"),
+        (b"no model at all", "ONNX"),
     ],
 )
 def test_other_files_are_refused_in_one_line(tmp_path: Path, content: bytes, said: str) -> None:
     (tmp_path / "m.onnx").write_bytes(content)
-    with pytest.raises(RecipeError, match=said) as caught:
+    with assert_refused(RecipeError, said) as caught:
         PictureNetwork("image.test", str(tmp_path / "m.onnx"), SQUARE)
     assert "\n" not in str(caught.value)
 
@@ -92,5 +93,5 @@ def test_a_missing_or_huge_file_is_one_line(tmp_path: Path) -> None:
     with open(tmp_path / "huge.onnx", "wb") as stream:
         stream.write(b"\x08\x07")
         stream.truncate(3 << 30)
-    with pytest.raises(RecipeError, match=r"3,221,225,472 bytes; expected an ONNX model of at most 2,147,483,648"):
+    with assert_refused(RecipeError, "3,221,225,472 bytes", "ONNX", "most 2,147,483,648"):
         PictureNetwork("image.test", str(tmp_path / "huge.onnx"), SQUARE)

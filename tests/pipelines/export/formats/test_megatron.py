@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.messages import assert_refused
 from tests.pipelines.export.formats.mixed_rows import batches, export, row
 from tests.trainers import run_trainer
 from winnow.filters.language.tokenizers import load_tokenizer
@@ -109,18 +110,15 @@ def test_ids_are_as_wide_as_megatron_makes_them(tmp_path: Path, last: int, dtype
 
 
 def test_an_end_that_texts_may_have_or_that_is_beyond_the_vocabulary_is_refused(tmp_path: Path, bpe: str) -> None:
-    asked = r"; write end_token: 256 \(bytes have the ids 0 to 255\)$"
     for end in (0, 10, 255):
-        with pytest.raises(ExportError, match=rf"end_token: {end} is an ordinary token of .*{asked}"):
+        with assert_refused(ExportError, f"end_token: {end}", "end_token: 256"):
             FORMAT.check(MegatronConfig(tokenizer="bytes", end_token=end))
-    with pytest.raises(ExportError, match=rf"end_token: 257 is out of range for bytes, which has 256 ids{asked}"):
+    with assert_refused(ExportError, "end_token: 257", "256 ids", "end_token: 256"):
         FORMAT.check(MegatronConfig(tokenizer="bytes", end_token=257))
     own = load_tokenizer(bpe)
     assert own.end is not None
     ordinary = next(token for token in range(own.vocabulary) if token != own.end)
-    with pytest.raises(
-        ExportError, match=rf"ordinary token of bpe.json.*; write end_token: {own.end}, this tokenizer's"
-    ):
+    with assert_refused(ExportError, "bpe.json", f"end_token: {own.end}"):
         FORMAT.check(MegatronConfig(tokenizer=bpe, end_token=ordinary))
     for end in (own.end, own.vocabulary):
         FORMAT.check(MegatronConfig(tokenizer=bpe, end_token=end))
@@ -152,7 +150,7 @@ def test_a_merged_output_is_what_one_shard_of_all_would_be(tmp_path: Path) -> No
 def test_a_join_refuses_a_dataset_that_is_cut_short(tmp_path: Path) -> None:
     (tmp_path / "one.bin").write_bytes(bytes(5))
     write_index(tmp_path / "one.idx", "uint16", np.array([1, 2]))
-    with pytest.raises(ExportError, match=r"one\.bin: has 5 bytes, but its index says 6"):
+    with assert_refused(ExportError, "one.bin", "5 bytes", "says 6"):
         join_indexed([tmp_path / "one"], tmp_path / "all", "uint16")
     (tmp_path / "one.idx").write_bytes((tmp_path / "one.idx").read_bytes()[:-1])
     with pytest.raises(ExportError, match=r"one\.idx: 81 bytes, expected 82"):
@@ -173,19 +171,19 @@ def test_what_it_cannot_hold_is_told_in_a_line(tmp_path: Path, bpe: str) -> None
 
     with pytest.raises(ExportError, match=r"sample 0{31}7 has no text"):
         write(BYTES, row(1), row(2), row(7, text=None))
-    with pytest.raises(ExportError, match="the 1 texts of train_00000_of_00001_text_document have no tokens"):
+    with assert_refused(ExportError, "1 texts", "train_00000_of_00001_text_document"):
         write(MegatronConfig(tokenizer="bytes", end=False), row(1, text=""))
-    with pytest.raises(ExportError, match="`tokenizer` is not set; expected bytes or the path"):
+    with assert_refused(ExportError, "`tokenizer`", "expected bytes"):
         FORMAT.check(MegatronConfig())
-    with pytest.raises(ExportError, match=r"bytes defines no end-of-document token; write end_token: 256 \(bytes have"):
+    with assert_refused(ExportError, "end_token", "256"):
         FORMAT.check(MegatronConfig(tokenizer="bytes"))
-    with pytest.raises(ExportError, match="uint16 cannot hold the tokenizer's last id, 65536"):
+    with assert_refused(ExportError, "uint16", "65536"):
         FORMAT.check(MegatronConfig(tokenizer=sparse(tmp_path / "wide.json", 65_536), dtype="uint16"))
     letters = tmp_path / "letters.json"
     import tokenizers
 
     tokenizers.Tokenizer(tokenizers.models.BPE(vocab={"a": 0, "b": 1}, merges=[])).save(str(letters))
-    with pytest.raises(ExportError, match=r"letters\.json cannot encode some characters of sample 0{31}2; drop it"):
+    with assert_refused(ExportError, "letters.json", "2"):
         write(MegatronConfig(tokenizer=str(letters), end=False), row(1, text="ab"), row(2, text="ac"))
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.messages import assert_told
 from tests.pipelines.export.drawn_stores import every, export, exports_of, make_draw, tree, words
 from tests.pipelines.export.made_exports import ONE, StoppedError, make
 from winnow.pipelines.store.local import LocalStore
@@ -25,22 +26,20 @@ def test_a_folder_in_an_export_of_another_recipe_is_refused(tmp_path: Path) -> N
     for path in ("out/more", "out/data/deep/er"):
         said = refusal(tmp_path, f"jsonl: {{path: {path}}}")
         assert "recipe.yaml:7: export[0].jsonl.path: is inside" in said
-        assert f"'{tmp_path}/out', an export; choose another folder" in said
+        assert_told(said, f"'{tmp_path}/out'", "export")
 
 
 def test_a_folder_that_holds_an_export_of_another_recipe_is_refused(tmp_path: Path) -> None:
     make(tmp_path / "out/deep/hf", "one", ONE)
     said = refusal(tmp_path, "jsonl: {path: out}")
-    assert f"contains '{tmp_path}/out/deep/hf', an export; choose another folder, or move that away" in said
+    assert_told(said, "contains", f"'{tmp_path}/out/deep/hf'")
 
 
 def test_unfinished_exports_count_as_such(tmp_path: Path) -> None:
     with pytest.raises(StoppedError):
         make(tmp_path / "out/hf", "one", ONE, stop_after=1)
     unfinished = tmp_path / "out/.hf.winnow-unfinished"
-    assert f"is inside '{tmp_path}/out/hf', where an export is being written" in refusal(
-        tmp_path, "mds: {path: out/hf/in}"
-    )
+    assert_told(refusal(tmp_path, "mds: {path: out/hf/in}"), f"'{tmp_path}/out/hf'", "being written")
     assert f"is inside '{unfinished}', an unfinished export" in refusal(tmp_path, f"mds: {{path: {unfinished}/in}}")
     assert f"contains '{unfinished}', an unfinished export" in refusal(tmp_path, "mds: {path: out}")
     exports_of(tmp_path, "jsonl: {path: out/hf}", "jsonl: {path: out/other}")  # its own place, and one beside it
@@ -56,7 +55,7 @@ def test_an_export_written_before_is_in_nobodys_way_at_its_own_place(tmp_path: P
 def test_a_file_above_a_folder_is_said_to_be_one(tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("mine")
     said = refusal(tmp_path, "jsonl: {path: notes/out/hf}")
-    assert f"'{tmp_path}/notes' is a file, not a folder; choose another folder" in said
+    assert_told(said, f"'{tmp_path}/notes'")
 
 
 def test_all_that_is_wrong_with_exports_is_said_at_once(tmp_path: Path) -> None:

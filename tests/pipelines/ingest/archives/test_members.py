@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 import zstandard
 
+from tests.messages import assert_told, assert_told_each
 from tests.pipelines.ingest.made_archives import Capture, gzip_member, warc_record, zstd_frame
 from winnow.pipelines.ingest.archives.flows import FileFlow
 from winnow.pipelines.ingest.archives.members import PROBE_BYTES, GzipMembers, Member, Members
@@ -59,7 +60,7 @@ def test_a_cut_member_is_truncated_wherever_it_is_cut(pack: Pack, content: bytes
     for stop in (start + 6, len(raw) - 9, len(raw) - 1):
         member = members(raw[:stop]).read(start)
         assert (member.length, member.fault) == (0, "truncated")
-        assert member.detail == f"the file ends inside a {kind}"
+        assert_told(member.detail, "ends inside", str(kind), whole=True)
         assert member.content is None or content.startswith(member.content)
 
 
@@ -69,8 +70,9 @@ def test_the_beginning_of_the_magic_bytes_is_a_cut_member_and_anything_else_none
     start = len(raw)
     for given in range(3 if pack is gzip_member else 4):
         cut, other = (members(raw + raw[:given] + more).read(start) for more in (b"", b"?"))
-        assert cut == Member(start, 0, fault="truncated", detail="the file ends inside a member")
-        assert other == Member(start, 0, fault="bad_header", detail="no compressed member begins here")
+        assert cut == Member(start, 0, fault="truncated", detail=cut.detail)
+        assert other == Member(start, 0, fault="bad_header", detail=other.detail)
+        assert_told_each([cut.detail, other.detail], "member", "member")
 
 
 @pytest.mark.parametrize("content", [SMALL, LARGE])
@@ -91,7 +93,7 @@ def test_a_member_is_a_bomb_beyond_the_limit_alone(pack: Pack) -> None:
     assert whole == Member(0, len(raw), len(content), None)
     bomb = members(raw, ReadLimits(max_body_bytes=1000, max_member_bytes=len(content) - 1)).read(0)
     assert (bomb.length, bomb.fault) == (0, "bomb")
-    assert bomb.detail == f"the member inflates to more than {len(content) - 1} bytes"
+    assert_told(bomb.detail, "member inflates", str(len(content) - 1), whole=True)
     assert bomb.size > len(content) - 1
 
 
@@ -99,7 +101,9 @@ def test_reserved_flags_of_a_gzip_header_are_refused() -> None:
     raw = bytearray(gzip_member(SMALL))
     raw[3] |= 0x20
     found = members(bytes(raw))
-    assert found.read(0) == Member(0, 0, fault="corrupt_member", detail="the gzip header has reserved flags set")
+    member = found.read(0)
+    assert member == Member(0, 0, fault="corrupt_member", detail=member.detail)
+    assert_told(member.detail, "gzip", "reserved flags", whole=True)
     assert not found.begins(0)
 
 
@@ -131,10 +135,11 @@ def test_the_size_that_a_frame_declares_is_read_at_every_width(size: int) -> Non
 def test_a_frame_that_declares_more_than_its_blocks_can_hold_is_not_inflated() -> None:
     frame = bytearray(b"\x28\xb5\x2f\xfd\xa0" + (128 << 10).to_bytes(4, "little") + blocks(b"a")[6:])
     exact = members(bytes(frame), ReadLimits(max_body_bytes=1 << 20)).read(0)
-    assert exact.detail == "the zstd frame does not inflate"  # it is tried: one block may hold as much
+    assert_told(exact.detail, "zstd frame", whole=True)  # it is tried: one block may hold as much
     frame[5:9] = ((128 << 10) + 1).to_bytes(4, "little")
     more = members(bytes(frame), ReadLimits(max_body_bytes=1 << 20)).read(0)
-    assert more == Member(0, 0, fault="corrupt_member", detail="a zstd frame whose blocks cannot be told apart")
+    assert more == Member(0, 0, fault="corrupt_member", detail=more.detail)
+    assert_told(more.detail, "zstd", "blocks", whole=True)
 
 
 @pytest.mark.parametrize("kind", [0x50, 0x5D, 0x5F])

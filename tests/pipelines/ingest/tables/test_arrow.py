@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import feather
 
+from tests.messages import assert_refused
 from tests.pipelines.ingest.parts import LIMITS, assert_tiles, read, reasons, texts
 from winnow.pipelines.ingest.records import ReadLimits, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.arrow import ArrowReader, open_arrow
@@ -146,7 +147,7 @@ READER_OF_ANY = ArrowReader(checked=False)
 
 
 def test_a_table_without_the_column_names_those_it_has() -> None:
-    with pytest.raises(SourceError, match=r"file: no column 'text'; the columns are: body"):
+    with assert_refused(SourceError, "file:", "'text'"):
         read(READER, stream(pa.table({"body": ["a"]})))
 
 

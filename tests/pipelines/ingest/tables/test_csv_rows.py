@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.messages import assert_refused, assert_told, assert_told_each
 from tests.pipelines.ingest.parts import assert_tiles, read, reasons
 from winnow.pipelines.ingest.records import Dropped, Event, ReadLimits, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
@@ -97,18 +98,21 @@ def test_a_huge_field_below_the_limit_is_read() -> None:
 def test_other_encodings_and_compressed_files_say_so() -> None:
     (event,) = rows("file_name,text\na.jpg,one\n".encode("utf-16"))
     assert isinstance(event, Unreadable)
-    assert event.detail == "the file is UTF-16; save it as UTF-8"
-    with pytest.raises(SourceError, match="the file is compressed, expected plain CSV; decompress it"):
+    assert_told(event.detail, "UTF-16", "UTF-8", whole=True)
+    with assert_refused(SourceError, "expected plain", "CSV"):
         rows(b"\x1f\x8b\x08\0\0\0\0\0")
     raw = b"\x1f\x8b\x08\0\0\0\0\0"
     (event,) = read(CsvReader(checked=False), raw, path="a.csv")
-    assert event == Unreadable(Span(0, len(raw)), "bad_csv", "the file is compressed, expected plain CSV")
+    assert isinstance(event, Unreadable)
+    assert (event.span, event.reason) == (Span(0, len(raw)), "bad_csv")
+    assert_told(event.detail, "compressed", "CSV", whole=True)
 
 
 def test_a_header_that_names_a_column_twice_is_refused() -> None:
     (event,) = rows(b"file_name,text,text\na.jpg,one,two\n")
     assert isinstance(event, Unreadable)
-    assert (event.reason, event.detail) == ("bad_csv", "the header has two columns 'text'")
+    assert event.reason == "bad_csv"
+    assert_told(event.detail, "two columns", "'text'", whole=True)
     assert said(rows(b"file_name,text,,\na.jpg,one,,\n")) == [("a.jpg", "one")]
 
 
@@ -137,5 +141,5 @@ def test_any_bytes_are_answered_for_and_counted_alike(text: str, limit: int) -> 
 def test_a_reader_that_joins_rows_is_caught() -> None:
     raw = b"key,text\na,one\nb,two\n"
     joined = [Claim(Span(0, 9), True), Claim(Span(9, 12), True)]
-    assert check_csv(io.BytesIO(raw), "a.csv", joined, len(raw)) == ["bytes 9 to 21: hold 2 whole rows, not one"]
+    assert_told_each(check_csv(io.BytesIO(raw), "a.csv", joined, len(raw)), ("bytes 9", "21", "hold 2"))
     assert [count_rows(one, b",") for one in (b'"a\nb",c\n', b'a"\nb\n', b'"a', b"a")] == [1, 2, 0, 1]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.messages import assert_told
 from winnow.pipelines.ingest.records import Span, Unreadable
 from winnow.pipelines.ingest.tables.media_values import EXPECTED_MEDIA, BadMedia, RowMedia, medium_of, row_media
 from winnow.pipelines.ingest.tables.values import Binary
@@ -69,7 +70,10 @@ def test_a_value_that_is_none_is_an_item_that_says_why(value: Json, reason: str,
 
 
 def test_a_list_of_too_many_is_refused() -> None:
-    assert media_of(["b"] * 1025) == BadMedia("too_large", "column 'image' holds a list of 1025, the limit is 1024")
+    found = media_of(["b"] * 1025)
+    assert isinstance(found, BadMedia)
+    assert found.reason == "too_large"
+    assert_told(found.detail, "'image'", "1025", "1024", whole=True)
 
 
 def test_a_medium_is_found_again() -> None:

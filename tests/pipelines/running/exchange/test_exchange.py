@@ -20,6 +20,7 @@ from apache_beam.transforms.combiners import ToList
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.messages import assert_refused
 from winnow.pipelines.running.blocks import AddressedBlock, decode_block, encode_batch, encode_block
 from winnow.pipelines.running.exchange import (
     BlockPacker,
@@ -260,7 +261,7 @@ class Lossy:
 @pytest.mark.parametrize("kept", [0, 1])
 @pytest.mark.parametrize("name", ["engine", "files"])
 def test_a_dropped_block_or_group_is_an_error(tmp_path: Path, name: str, kept: int) -> None:
-    with pytest.raises(ExchangeError, match=r"partition 1: expected \d+ blocks with \d+ rows, found"):
+    with assert_refused(ExchangeError, "partition 1"):
         _run(TASKS, Lossy(_transports(tmp_path)[name], 1, kept), tmp_path)
     assert not (tmp_path / "groups.json").exists()
 
@@ -310,7 +311,7 @@ def test_the_engine_refuses_a_group_before_it_gives_a_batch() -> None:
     expected = total_of([("a", 0, 1), ("a", 1, 2)])
     with pytest.raises(ExchangeError, match="found 1 with 1"):
         Engine().receive(0, expected, [_sent("a", 0, 1)])
-    with pytest.raises(ExchangeError, match="block 1 of 'a' arrived twice with different content"):
+    with assert_refused(ExchangeError, "1 of 'a'", "different content"):
         Engine().receive(0, expected, [_sent("a", 0, 1), _sent("a", 1, 2, 3), _sent("a", 1, 2, 4)])
 
 

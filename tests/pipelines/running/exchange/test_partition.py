@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.messages import assert_refused
 from winnow.pipelines.running.exchange import partition_of_key, partitions_for, split_by_partition
 
 
@@ -64,7 +65,7 @@ def test_keys_with_one_prefix_still_spread() -> None:
 
 
 def test_null_keys_and_other_types_are_refused() -> None:
-    with pytest.raises(ValueError, match="may not hold nulls; this one holds 1"):
+    with assert_refused(ValueError, "hold nulls", "holds 1"):
         partition_of_key(pa.array([b"a", None], pa.binary(1)), 2)
     with pytest.raises(TypeError, match="fixed_size_binary or uint64, not string"):
         partition_of_key(pa.array(["a"]), 2)
@@ -92,9 +93,9 @@ def test_cutting_is_a_stable_sort(partition_of: list[int], partitions: int) -> N
 
 def test_wrong_partition_numbers_are_refused() -> None:
     batch = pa.RecordBatch.from_pydict({"n": [0, 1]})
-    with pytest.raises(ValueError, match="2 rows need as many partition numbers, not 1"):
+    with assert_refused(ValueError, "2 rows", "1"):
         split_by_partition(batch, np.array([0]), 2)
-    with pytest.raises(ValueError, match="from 0 to 1, not 0 to 2"):
+    with assert_refused(ValueError, "0", "1", "0", "2"):
         split_by_partition(batch, np.array([0, 2]), 2)
     with pytest.raises(ValueError, match="from 0 to 1, not -1 to 0"):
         split_by_partition(batch, np.array([0, -1]), 2)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.messages import assert_refused
 from winnow.pipelines.running.blocks import encode_batch
 from winnow.pipelines.running.exchange import ExchangeError, clear_scratch, files
 from winnow.pipelines.running.exchange.segments import (
@@ -85,7 +86,7 @@ def test_a_run_that_is_stored_twice_counts_once(store: LocalStore) -> None:
 
 def test_a_run_that_is_stored_twice_with_different_rows_is_an_error(store: LocalStore) -> None:
     files = [_write(store, "a", _packed(0, 0, 1)), _write(store, "a", _packed(0, 0, 2))]
-    with pytest.raises(ExchangeError, match="partition 0: block 0 of 'a' arrived twice with different content"):
+    with assert_refused(ExchangeError, "partition 0", "0 of 'a'"):
         _read(store, 0, files)
 
 
@@ -117,7 +118,7 @@ def test_a_lost_file_is_an_error(store: LocalStore) -> None:
     file = _write(store, "o", _packed(0, 0, 1))
     placed = placed_runs(0, read_index(store, file))
     store.delete(file.path)
-    with pytest.raises(ExchangeError, match=r"x/o\..*a scratch file of the exchange is missing; run the stage again"):
+    with assert_refused(ExchangeError, "x/o", "scratch file"):
         list(read_runs(store, placed))
     with pytest.raises(ExchangeError, match="is missing"):
         read_index(store, file)
@@ -129,7 +130,7 @@ def test_a_truncated_file_is_an_error(store: LocalStore) -> None:
     file = _write(store, "o", _packed(0, 0, 1))
     placed = placed_runs(0, read_index(store, file))
     _damage(store, file, store.read(file.path)[:100])
-    with pytest.raises(ExchangeError, match=r"expected \d+ bytes of a segment, found 100"):
+    with assert_refused(ExchangeError, "expected", "found 100"):
         list(read_runs(store, placed))
 
 
@@ -138,9 +139,9 @@ def test_an_altered_file_is_an_error(store: LocalStore) -> None:
     other = _write(store, "p", _packed(0, 0, 2))
     placed = placed_runs(0, read_index(store, file))
     _damage(store, file, store.read(other.path)[: file.index_offset] + store.read(file.path, file.index_offset))
-    with pytest.raises(ExchangeError, match="has changed since it was written"):
+    with assert_refused(ExchangeError, "changed since"):
         list(read_runs(store, placed))
-    with pytest.raises(ExchangeError, match="has changed since it was written"):
+    with assert_refused(ExchangeError, "changed since"):
         merge_files(store, "x", [file, other])
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.messages import assert_refused
 from tests.pipelines.score.deciding.oracle import Expected, decided
 from tests.pipelines.score.deciding.traces import ONE, SEED, bound_score, decide_on, traced
 from tests.property_sizes import scaled
@@ -160,7 +161,7 @@ def test_a_column_with_too_many_values_is_refused(folder: Path, monkeypatch: pyt
     monkeypatch.setattr(measuring, "MAX_GROUPS", 1)
     scores, ids, groups, ends = _many(30, 1)
     for sizes in (Sizes(), Sizes(place_rows=1)):
-        with pytest.raises(ScoreError, match=r"score\.mimic: filter\.by: samples\.domain has more than 1 values"):
+        with assert_refused(ScoreError, "score.mimic", "filter.by", "samples.domain", "1 values"):
             _decide(folder, FilterConfig(by=BY), scores, ids, groups, ends, sizes)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.messages import assert_refused, assert_told
 from tests.pipelines.store.conftest import point_to
 from tests.pipelines.store.faulty import in_front_of
 from tests.pipelines.store.servers import BUCKET, Server, free_port
@@ -45,18 +46,16 @@ def refusal(status: int, code: str, message: str, scheme: str) -> bytes:
     "address", ["s3://ab/x", "s3:///x", "s3://UPPER/x", "s3://a_b_c/x", "gs://ab/x", "gs://", "gs://-a-/x"]
 )
 def test_a_name_that_no_bucket_can_have(address: str) -> None:
-    assert "is not a bucket name; expected 3 to 63 of" in said_of(address)
+    assert_told(said_of(address), "expected 3", "63")
 
 
 @pytest.mark.parametrize("address", ["s3://abc/x/../y", "gs://abc/..", "s3://abc/./x"])
 def test_an_address_has_no_parent(address: str) -> None:
-    assert "'.' and '..' have no meaning in an address" in said_of(address)
+    assert_told(said_of(address), "'.'", "'..'")
 
 
 def test_a_scheme_that_there_is_no_store_for() -> None:
-    assert "ftp:// is not supported; expected a folder, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX" in said_of(
-        "ftp://x/y"
-    )
+    assert_told(said_of("ftp://x/y"), "ftp://", "s3://BUCKET/PREFIX", "gs://BUCKET/PREFIX")
 
 
 @pytest.mark.parametrize("name", ["", "/etc/x", "a/../../b", "..", "a\0b"])
@@ -89,11 +88,11 @@ def test_keys_that_the_service_does_not_know(versitygw: Server, monkeypatch: pyt
     ("status", "code", "message", "expected"),
     [
         (403, "AccessDenied", "Access Denied", "Access Denied; grant s3:GetObject"),
-        (403, "RequestTimeTooSkewed", "The difference is too large", "clock differs from the service's by too much"),
-        (301, "PermanentRedirect", "use another endpoint", "in another region (eu-west-3); set AWS_REGION"),
-        (400, "AuthorizationHeaderMalformed", "the region is wrong", "in another region (eu-west-3); set AWS_REGION"),
-        (403, "ExpiredToken", "expired", "the credentials have expired; get new ones"),
-        (400, "Surprise", "what nobody expects", "refused: Surprise (what nobody expects); see docs/"),
+        (403, "RequestTimeTooSkewed", "The difference is too large", "clock differs"),
+        (301, "PermanentRedirect", "use another endpoint", "eu-west-3 … AWS_REGION"),
+        (400, "AuthorizationHeaderMalformed", "the region is wrong", "eu-west-3 … AWS_REGION"),
+        (403, "ExpiredToken", "expired", "credentials have expired"),
+        (400, "Surprise", "what nobody expects", "refused: … docs/"),
     ],
 )
 def test_refusals_of_s3(
@@ -101,18 +100,18 @@ def test_refusals_of_s3(
 ) -> None:
     with in_front_of(moto.port, lambda _: refusal(status, code, message, "s3")) as proxy:
         point_to(monkeypatch, moto.behind(proxy.endpoint))
-        assert expected in said_of(f"s3://{BUCKET}/x")
+        assert_told(said_of(f"s3://{BUCKET}/x"), expected)
         assert len(proxy.requests) <= 3  # boto3 asks once where a bucket is
 
 
 @pytest.mark.parametrize(
     ("status", "message", "expected"),
     [
-        (401, "Invalid Credentials", "rejected these credentials (Invalid Credentials); run: gcloud auth"),
+        (401, "Invalid Credentials", "rejected these credentials"),
         (
             403,
             "x does not have storage.objects.get",
-            "x does not have storage.objects.get; grant the owner of these credentials",
+            "storage.objects.get … these credentials",
         ),
         (400, "surprise", "refused: 400 (surprise); see docs/howto/object-stores.md"),
     ],
@@ -120,7 +119,7 @@ def test_refusals_of_s3(
 def test_refusals_of_gcs(monkeypatch: pytest.MonkeyPatch, status: int, message: str, expected: str) -> None:
     with in_front_of(1, lambda _: refusal(status, "", message, "gs")) as proxy:
         point_to(monkeypatch, {"STORAGE_EMULATOR_HOST": proxy.endpoint})
-        assert expected in said_of(f"gs://{BUCKET}/x")
+        assert_told(said_of(f"gs://{BUCKET}/x"), expected)
         assert len(proxy.requests) == 1
 
 
@@ -133,7 +132,7 @@ def test_credentials_that_google_rejects_are_not_a_wrong_clock() -> None:
     clock = gcs_session.translated_error(
         exceptions.RefreshError("Token must be a short-lived token and in a reasonable timeframe"), place, endpoint
     )
-    assert str(clock) == f"{place}: {CLOCK}; set the clock (timedatectl set-ntp true)"
+    assert_told(str(clock), str(place), str(CLOCK), whole=True)
     assert f"{CLOCK} (an hour ahead); set" in str(wrong_clock_error(place, "an hour ahead"))
     for error in (
         exceptions.RefreshError("invalid_grant: Bad Request"),
@@ -144,7 +143,7 @@ def test_credentials_that_google_rejects_are_not_a_wrong_clock() -> None:
         )
     unreachable = gcs_session.translated_error(exceptions.TransportError("no route"), place, endpoint)
     assert isinstance(unreachable, TransientError)
-    assert "the credential service cannot be reached" in str(unreachable)
+    assert_told(str(unreachable), "credential service cannot")
     assert gcs_session.translated_error(KeyError("x"), place, endpoint) is None
 
 
@@ -153,7 +152,7 @@ def test_a_listing_that_is_not_found_is_of_no_bucket(monkeypatch: pytest.MonkeyP
     with in_front_of(1, lambda _: refusal(404, "404", "Not Found", "s3")) as proxy:
         keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
         point_to(monkeypatch, {**keys, "AWS_ENDPOINT_URL": proxy.endpoint})
-        with pytest.raises(StoreError, match=f"^s3://{BUCKET}: no such bucket at {proxy.endpoint}; create it"):
+        with assert_refused(StoreError, f"s3://{BUCKET}"):
             list(open_location(f"s3://{BUCKET}/x").list())
 
 
@@ -161,13 +160,9 @@ def test_an_endpoint_where_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> No
     nowhere = f"http://127.0.0.1:{free_port()}"
     keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
     point_to(monkeypatch, {**keys, "AWS_ENDPOINT_URL": nowhere})
-    assert said_of("s3://crawl/x") == (
-        f"s3://crawl: {nowhere} cannot be reached; check AWS_ENDPOINT_URL, AWS_REGION and the network"
-    )
+    assert_told(said_of("s3://crawl/x"), "s3://crawl", str(nowhere), "AWS_ENDPOINT_URL", "AWS_REGION", whole=True)
     point_to(monkeypatch, {"STORAGE_EMULATOR_HOST": nowhere})
-    assert said_of("gs://crawl/x") == (
-        f"gs://crawl: {nowhere} cannot be reached; check STORAGE_EMULATOR_HOST and the network"
-    )
+    assert_told(said_of("gs://crawl/x"), "gs://crawl", str(nowhere), "STORAGE_EMULATOR_HOST", whole=True)
 
 
 def test_no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.messages import assert_refused
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
 from winnow.pipelines.store.integrity.sealed import find_record, parse_record, put_record, read_record, sealed
 from winnow.pipelines.store.memory import MemoryStore
@@ -66,7 +67,7 @@ def test_a_record_of_another_store_is_noticed_under_every_path_but_that_which_sa
     put_record(one, PATH, BREST)
     assert read_record(one, Harbour, PATH) == BREST
     for objects in (other, HERE):
-        with pytest.raises(DamagedError, match=r"shard\.json is damaged: it belongs to another store than store\.json"):
+        with assert_refused(DamagedError, "shard.json", "store.json"):
             read_record(objects, Harbour, PATH)
     put_record(one, "store.json", BREST)
     assert read_record(other, Harbour, "store.json") == BREST
@@ -75,16 +76,14 @@ def test_a_record_of_another_store_is_noticed_under_every_path_but_that_which_sa
 def test_a_missing_record_is_none_or_one_line_with_what_makes_it_again() -> None:
     objects = MemoryStore("sealed-missing")
     assert find_record(objects, Harbour, PATH) is None
-    with pytest.raises(
-        MissingError, match=rf"^memory://sealed-missing: {PATH} is missing; run 'winnow annotate RECIPE'"
-    ):
+    with assert_refused(MissingError, f"memory://sealed-missing: {PATH}", "'winnow annotate RECIPE'"):
         read_record(objects, Harbour, PATH)
 
 
 def test_a_whole_record_of_another_version_is_not_called_damaged() -> None:
     objects = MemoryStore("sealed-version")
     put_record(objects, PATH, BREST)
-    with pytest.raises(StoreError, match=rf"{PATH}: not a Quay that this version of winnow reads") as caught:
+    with assert_refused(StoreError, PATH, "Quay") as caught:
         read_record(objects, Quay, PATH)
     assert not isinstance(caught.value, DamagedError)
 

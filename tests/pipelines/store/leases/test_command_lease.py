@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.messages import assert_refused
 from winnow.pipelines.processes.identity import Process
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.leases import command_lease
@@ -76,7 +77,7 @@ def test_a_command_waits_until_the_store_is_free_and_says_for_whom(
 
 def test_a_command_waits_no_longer_than_it_was_told(objects: ObjectStore) -> None:
     said: list[str] = []
-    refused = pytest.raises(HeldError, match=r"wait until it ends \(--wait does\)")
+    refused = assert_refused(HeldError, "wait until", "--wait")
     with Lease(objects), refused, one_command(Wait(said.append, 0.05)), writing_lease(objects):
         pass
     assert len(said) == 1

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.messages import assert_refused
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.leases.lease import BEAT_SECONDS, BEATS_TO_WAIT, HeldError, Lease, Share, this_process
@@ -100,7 +101,7 @@ def test_slices_share_a_store_and_none_is_done_twice_at_once(objects: ObjectStor
         Share(objects, "annotate.1-of-2"),
         Share(objects, "annotate.2-of-2"),
         Share(objects, "ingest.1-of-2"),
-        pytest.raises(StoreError, match=r"is doing the same work \(annotate\.2-of-2\)"),
+        assert_refused(StoreError, "same work", "annotate.2-of-2"),
         Share(objects, "annotate.2-of-2"),
     ):
         pass
@@ -110,14 +111,14 @@ def test_slices_share_a_store_and_none_is_done_twice_at_once(objects: ObjectStor
 
 def test_a_writer_and_slices_keep_each_other_out(objects: ObjectStore) -> None:
     with Share(objects, "annotate.1-of-2"):
-        with pytest.raises(StoreError, match=r"is running part of a stage \(annotate\.1-of-2\); wait"), Lease(objects):
+        with assert_refused(StoreError, "running part", "annotate.1-of-2"), Lease(objects):
             pass
         with Share(objects, "annotate.2-of-2"), pytest.raises(StoreError, match="and 1 more"), Lease(objects):
             pass
     with Lease(objects) as lease:
         assert not list(objects.list(layout.SHARES))
         with (
-            pytest.raises(StoreError, match="is writing to the whole store"),
+            assert_refused(StoreError, "whole store"),
             Share(objects, "annotate.1-of-2"),
         ):
             pass

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.messages import assert_refused, assert_told
 from winnow.runners.engines.java.installed_java import (
     Java,
     find_java,
@@ -116,10 +117,7 @@ def test_others_are_refused_with_what_was_found_what_is_needed_and_what_to_do(
     monkeypatch.setattr("winnow.runners.engines.java.installed_java.INSTALLED", tmp_path)  # where none is installed
     with pytest.raises(JobServerError) as raised:
         require_supported(Java(Path("/usr/bin/java"), version, "Oracle Corporation", None, "PATH"), FLINK)
-    assert str(raised.value) == (
-        f"found Java {version} (Oracle Corporation) at /usr/bin/java by PATH; Flink 1.19 needs Java 11 or 17: "
-        "apt-get install openjdk-17-jre-headless (or any other build of Java 17), or let JAVA_HOME name one"
-    )
+    assert_told(str(raised.value), version, "/usr/bin/java", "PATH", "1.19 needs", "Java 11", "17", whole=True)
 
 
 def test_a_fitting_one_that_is_installed_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -128,14 +126,15 @@ def test_a_fitting_one_that_is_installed_is_named(monkeypatch: pytest.MonkeyPatc
         (tmp_path / name / "release").write_text(f'IMPLEMENTOR="Debian"\nJAVA_VERSION="{version}"\n')
         (tmp_path / name / "bin" / "java").touch(mode=0o755)
     monkeypatch.setattr("winnow.runners.engines.java.installed_java.INSTALLED", tmp_path)
-    with pytest.raises(JobServerError, match=f"needs Java 11 or 17: export JAVA_HOME={tmp_path}/java-17$"):
+    with assert_refused(JobServerError, "Java 11", "17", f"JAVA_HOME={tmp_path}/java-17"):
         require_supported(Java(Path("/usr/bin/java"), "25.0.1", "", None, "PATH"), SPARK)
 
 
 def test_a_path_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(JobServerError, match=r"^Java was not found: .* need Java 11 or 17: .*$"):
+    monkeypatch.setattr("winnow.runners.engines.java.installed_java.INSTALLED", tmp_path)
+    with assert_refused(JobServerError, "Java", "11 or 17"):
         require_java(SPARK)
 
 
@@ -150,14 +149,10 @@ def test_a_launcher_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
         find_java("/none/java")
 
 
-def test_a_program_that_is_no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_program_that_is_no_java() -> None:
     true = shutil.which("true")
     assert true is not None
-    with pytest.raises(
-        JobServerError,
-        match=r"^\S+/true \(--job_server_java_launcher\) is not a working Java: it ended with status "
-        r"0; ",
-    ):
+    with pytest.raises(JobServerError, match=r"/true \(--job_server_java_launcher\) .* status 0; "):
         find_java(true)
 
 

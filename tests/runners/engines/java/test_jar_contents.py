@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.messages import assert_told
 from tests.runners.engines.java.jars import write_jar
 from winnow.runners.engines.java.jars import Contents, require_compatible_jar
 from winnow.runners.engines.java.server_kinds import SPARK, JobServerError, beam_installed
@@ -48,7 +49,7 @@ def test_a_folder(tmp_path: Path) -> None:
 
 def test_not_a_jar_at_all(jar: Path) -> None:
     jar.write_text("<html>404</html>")
-    assert refusal(jar) == f"{jar}: not a complete jar (file is not a zip file)"
+    assert_told(refusal(jar), str(jar), "complete jar", whole=True)
 
 
 def test_a_jar_that_was_cut_off(jar: Path) -> None:
@@ -64,29 +65,39 @@ def test_a_damaged_entry(jar: Path) -> None:
 
 
 def test_no_main_class(jar: Path) -> None:
-    assert refusal(write_jar(jar, main_class=None)) == (
-        f"{jar}: not Spark's job server: its manifest has no Main-Class "
-        "(expected org.apache.beam.runners.spark.SparkJobServerDriver)"
+    assert_told(
+        refusal(write_jar(jar, main_class=None)),
+        str(jar),
+        "org.apache.beam.runners.spark.SparkJobServerDriver",
+        whole=True,
     )
 
 
 def test_another_engine(jar: Path) -> None:
-    assert refusal(write_jar(jar, main_class="org.apache.beam.runners.flink.FlinkJobServerDriver")) == (
-        f"{jar}: not Spark's job server: its Main-Class is org.apache.beam.runners.flink.FlinkJobServerDriver, "
-        "expected org.apache.beam.runners.spark.SparkJobServerDriver"
+    assert_told(
+        refusal(write_jar(jar, main_class="org.apache.beam.runners.flink.FlinkJobServerDriver")),
+        str(jar),
+        "org.apache.beam.runners.flink.FlinkJobServerDriver",
+        "org.apache.beam.runners.spark.SparkJobServerDriver",
+        whole=True,
     )
 
 
 @pytest.mark.parametrize("beam", ["2.48.0", "2.69.0", "3.0.0"])
 def test_another_beam(jar: Path, beam: str) -> None:
-    assert refusal(write_jar(jar, beam=beam)) == (
-        f"{jar}: built for Beam {beam}; expected Beam 2.70.0 to {beam_installed()}, as apache-beam {beam_installed()} "
-        "is installed"
+    assert_told(
+        refusal(write_jar(jar, beam=beam)),
+        str(jar),
+        beam,
+        "Beam 2.70.0",
+        str(beam_installed()),
+        str(beam_installed()),
+        whole=True,
     )
 
 
 def test_no_beam(jar: Path) -> None:
-    assert ": built for Beam of an unknown version; " in refusal(write_jar(jar, beam=None))
+    assert_told(refusal(write_jar(jar, beam=None)), "unknown version")
 
 
 @pytest.mark.parametrize("spark", ["3.4.1", "4.0.0"])
@@ -95,7 +106,7 @@ def test_another_spark(jar: Path, spark: str) -> None:
 
 
 def test_no_spark(jar: Path) -> None:
-    assert refusal(write_jar(jar, spark=None)) == f"{jar}: Spark of unknown version is inside; expected 3.5"
+    assert_told(refusal(write_jar(jar, spark=None)), str(jar), "expected 3.5", whole=True)
 
 
 def test_a_cluster_may_want_the_patch_level_too(jar: Path) -> None:

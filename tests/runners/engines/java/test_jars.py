@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from tests.messages import assert_told
 from tests.runners.engines.java.jars import write_jar
 from winnow.runners.engines.java.installed_java import Java
 from winnow.runners.engines.java.jars import CHECKSUM, _build_lock, cached_path, find_jar, job_server
@@ -83,7 +84,7 @@ def test_beams_own_with_another_spark_than_the_clusters_is_passed_over(tmp_path:
     found = find_jar(SPARK, engine_version="3.5.0", console=Console(file=printed))
     assert found is not None
     assert found.path == path
-    assert printed.getvalue() == f"engine  skipped: {beams}: Spark 3.5.3 is inside; expected 3.5.0\n"
+    assert_told(printed.getvalue(), str(beams), "Spark 3.5.3", "expected 3.5.0", whole=True)
 
 
 def test_one_that_is_given_comes_before_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,10 +104,7 @@ def test_one_that_is_given_is_that_one_or_none(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("WINNOW_SPARK_JOB_SERVER_JAR", str(tmp_path / "none.jar"))
     with pytest.raises(JobServerError) as raised:
         find_jar(SPARK)
-    assert str(raised.value) == (
-        f"WINNOW_SPARK_JOB_SERVER_JAR: {tmp_path}/none.jar: no such file; give another jar, or remove the setting to "
-        f"let winnow find or build one"
-    )
+    assert_told(str(raised.value), "WINNOW_SPARK_JOB_SERVER_JAR", f"{tmp_path}/none.jar", "winnow find", whole=True)
     with pytest.raises(JobServerError, match=r"^--spark_job_server_jar: .*built for Beam 2\.48\.0; "):
         find_jar(SPARK, str(write_jar(tmp_path / "old.jar", beam="2.48.0")))
 
@@ -150,7 +148,7 @@ def test_who_waits_for_another_builder_takes_what_that_one_made() -> None:
         keep(path)
     second.join()
     assert found == [path]
-    assert printed.getvalue() == "engine  another process is building this job server; waiting for it\n"
+    assert_told(printed.getvalue(), "process is building", whole=True)
 
 
 @pytest.mark.parametrize(

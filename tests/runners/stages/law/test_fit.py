@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.messages import assert_told, assert_told_each
 from tests.runners.stages.law.conftest import EXAMPLE, Law
 from tests.scoring.synthetic import TRUTHS, runs
 from winnow.runners.stages.law.fitting import SMALL, fit_families
@@ -21,13 +22,14 @@ def test_a_full_fit_says_parameters_errors_ranges_and_both_tests(run: Law) -> No
     out = run("fit", str(EXAMPLE), *FEW)
     lines = out.splitlines()
     assert lines[0] == f"{EXAMPLE.name}: 540 losses of 3 families"
-    assert lines[1:5] == [
-        "  fitted all parameters at once; 30 resamples",
+    assert_told_each(
+        lines[1:5],
+        ("parameters", "30 resamples"),
         "  N     parameters without embeddings",
-        "  D     training tokens of the whole mixture",
+        "training tokens",
         "  loss  nats a token",
-    ]
-    assert lines[7] == "family    parameter    value  95 % from       to  two-stage"
+    )
+    assert_told(lines[7], "parameter", "95 %", whole=True)
     assert [line.split()[:2] for line in lines[9:12]] == [
         ["Germanic", "gamma"],
         ["E", lines[10].split()[1]],
@@ -76,23 +78,20 @@ def test_gamma_alone_is_fitted_at_one_size(run: Law, small_csv: str) -> None:
     assert lines[1] == "  fitted gamma alone; 30 resamples"
     assert lines[7] == "family    parameter                  value  95 % from       to"
     assert lines[10].split()[:6] == ["loss", "at", "N", "4e+07", "D", "2e+09"]
-    assert "  not tested: p varies at only one N and D; vary it at others as well" in lines
+    assert_told(lines, "others as well")
 
 
 def test_runs_that_are_missing_are_named(run: Law, small_csv: str) -> None:
     err = run("fit", small_csv, status=1)
-    assert err.splitlines()[0] == (
-        "winnow: small.csv: Germanic: the full law needs 3 values of N, there is only N 4e+07; add runs at 2 more, or "
-        "fit gamma alone (--mode gamma)"
-    )
+    assert_told(err.splitlines()[0], "small.csv", "3 values", "4e+07", "2 more", "--mode", whole=True)
 
 
 def test_a_family_that_one_typo_made_is_answered_with_the_nearest(run: Law, tmp_path: Path, small_csv: str) -> None:
     text = (tmp_path / small_csv).read_text()
     (tmp_path / "typo.csv").write_text(f"{text}germnic,4e7,2e9,1,2.5,9,typo\n")
     err = run("fit", "typo.csv", "--mode", "gamma", status=1)
-    assert "typo.csv: germnic: gamma needs two values of p" in err
-    assert err.splitlines()[0].endswith("; it has one row: did you mean 'Germanic'?")
+    assert_told(err, "typo.csv", "gamma needs")
+    assert_told(err.splitlines()[0], "you mean", "'Germanic'")
 
 
 def test_the_two_stages_in_both_spellings(run: Law, tmp_path: Path, small_csv: str) -> None:
@@ -103,10 +102,7 @@ def test_the_two_stages_in_both_spellings(run: Law, tmp_path: Path, small_csv: s
 
 def test_more_resamples_than_a_large_table_bears_are_refused(run: Law) -> None:
     err = run("fit", str(EXAMPLE), "--resamples", "90000", status=1)
-    assert err == (
-        "winnow: --resamples 90000: too many for 540 losses; at most 37037 here (losses times resamples are limited to "
-        "20,000,000)\n"
-    )
+    assert_told(err, "--resamples", "90000", "540 losses", "most 37037", "20,000,000", whole=True)
 
 
 def test_a_table_without_units_beside_one_with_them_is_warned_of(run: Law, tmp_path: Path, small_csv: str) -> None:
@@ -118,9 +114,7 @@ def test_a_table_without_units_beside_one_with_them_is_warned_of(run: Law, tmp_p
     (tmp_path / "a.csv").write_text("\n".join([*head, plain[0], *others]) + "\n")
     (tmp_path / "b.csv").write_text("\n".join([plain[0], *slavic]) + "\n")
     out = run("fit", "a.csv", "b.csv", "--mode", "gamma", *FEW)
-    assert (
-        "warning: b.csv: has no line # unit.N, unit.D, unit.loss; assumed to use the unit of the other tables\n" in out
-    )
+    assert_told(out, "warning:", "b.csv", "unit.loss")
 
 
 def test_an_assumption_that_the_runs_contradict_is_said_and_kept(run: Law, tmp_path: Path) -> None:
@@ -134,11 +128,9 @@ def test_an_assumption_that_the_runs_contradict_is_said_and_kept(run: Law, tmp_p
         writer.writeheader()
         writer.writerows(rows)
     out = run("fit", "runs.csv", *FEW, "--output", "law.json")
-    assert "  Germanic  CONTRADICTED (p 0.0015): the other shares change the loss by up to " in out
+    assert_told(out, "CONTRADICTED", "0.0015")
     note = law_from_json((tmp_path / "law.json").read_bytes()).provenance.note
-    assert note.startswith(
-        "the runs contradict independence of the other families' shares for Germanic; Huber's delta was "
-    )
+    assert_told(note, "runs contradict independence")
 
 
 def test_a_fit_at_its_bounds_warns(run: Law, tmp_path: Path, small_csv: str) -> None:
@@ -146,7 +138,7 @@ def test_a_fit_at_its_bounds_warns(run: Law, tmp_path: Path, small_csv: str) -> 
     flat = [line if line.startswith(("#", "family")) else _with_loss(line, "3") for line in lines]
     (tmp_path / "flat.csv").write_text("\n".join(flat) + "\n")
     out = run("fit", "flat.csv", "--mode", "gamma", *FEW)
-    assert "warning: Germanic: gamma at its lower bound; the data do not determine it" in out
+    assert_told(out, "warning:", "lower bound")
 
 
 def _with_loss(line: str, loss: str) -> str:
@@ -172,28 +164,28 @@ def test_processes_give_what_one_gives() -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("small.csv", "small.csv"), "a table is named twice; name each once"),
-        (("nothing.csv",), "nothing.csv: No such file or directory"),
-        ((".",), ".: is not a regular file; give a file name"),
+        (("small.csv", "small.csv"), "named twice"),
+        (("nothing.csv",), "nothing.csv"),
+        ((".",), "regular file"),
         (("small.csv", "--resamples", "3"), "--resamples 3: expected 20 to 100000"),
         (
             ("small.csv", "--seed", "99999999999999999999"),
-            "--seed 99999999999999999999: expected a whole number below 9007199254740992",
+            "--seed … 99999999999999999999 … below 9007199254740992",
         ),
-        (("small.csv", "--output", f"{'x' * 300}.json"), f"--output {'x' * 300}.json: File name too long"),
+        (("small.csv", "--output", f"{'x' * 300}.json"), f"--output … {'x' * 300}.json"),
         (("small.csv", "--min-seeds", "0"), "--min-seeds 0: expected 1 or more"),
-        (("small.csv", "--output", "no/law.json"), "--output no/law.json: its folder does not exist; create it first"),
-        (("small.csv", "--output", "small.csv"), "--output small.csv: is the same file as small.csv; give another one"),
+        (("small.csv", "--output", "no/law.json"), "--output … no/law.json"),
+        (("small.csv", "--output", "small.csv"), "--output … small.csv … small.csv"),
         (
             ("small.csv", "--plot", "fit.pdf"),
-            "--plot fit.pdf: only SVG is supported; give a file name that ends in .svg",
+            "--plot … fit.pdf … SVG",
         ),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_work(
     run: Law, tmp_path: Path, small_csv: str, arguments: tuple[str, ...], complaint: str
 ) -> None:
-    assert run("fit", *arguments, status=1) == f"winnow: {complaint}\n"
+    assert_told(run("fit", *arguments, status=1), complaint, whole=True)
     assert [file.name for file in tmp_path.iterdir()] == [small_csv]
 
 
@@ -204,14 +196,14 @@ def test_nothing_is_written_where_the_data_are_refused(run: Law, tmp_path: Path,
 
 def test_a_table_that_is_no_text_is_refused(run: Law, tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_bytes("family,N\nété,1\n".encode("latin-1"))
-    assert run("fit", "runs.csv", status=1) == ("winnow: runs.csv:2: not UTF-8 text; save the table as CSV in UTF-8\n")
+    assert_told(run("fit", "runs.csv", status=1), "runs.csv:2", "UTF-8", "CSV", "UTF-8", whole=True)
 
 
 def test_stdin_is_a_table(small_csv: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "winnow", "law", "fit", "-", "--mode", "gamma", *FEW]
     with open(tmp_path / small_csv) as stream:
         done = subprocess.run(command, stdin=stream, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("stdin: 60 losses of 3 families\n")
+    assert_told(done.stdout, "stdin:", "60 losses", "3 families")
 
 
 def test_without_scipy_one_line_says_what_to_install(tmp_path: Path, small_csv: str) -> None:
@@ -221,4 +213,5 @@ def test_without_scipy_one_line_says_what_to_install(tmp_path: Path, small_csv: 
         "sys.exit(main(['law', 'fit', 'small.csv']))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (1, "winnow: winnow law fit needs scipy: pip install 'winnow[law]'\n")
+    assert done.returncode == 1
+    assert_told(done.stderr, "winnow law fit", "scipy", "'winnow[law]'", whole=True)

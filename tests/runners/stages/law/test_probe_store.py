@@ -8,6 +8,7 @@ import pytest
 
 from tests.filters.models.training.declarations import paragraphs
 from tests.made_once import made_once
+from tests.messages import assert_refused
 from winnow.runners.commands.main import main
 from winnow.runners.stages.law.probe_texts import Texts, texts_at
 from winnow.schemas.errors import StoreError
@@ -96,5 +97,5 @@ def test_a_store_without_languages_is_refused_with_what_to_do(folder: Path, tmp_
     )
     assert main(["run", str(tmp_path / "recipe.yaml"), "--workers", "1"]) == 0
     for place in ("recipe.yaml", "store"):
-        with pytest.raises(StoreError, match=r"has no layer text\.language.*run winnow annotate"):
+        with assert_refused(StoreError, "text.language", "winnow annotate"):
             texts_of(tmp_path, place)

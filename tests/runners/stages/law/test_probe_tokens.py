@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.filters.models.training.declarations import paragraphs
+from tests.messages import assert_told
 from tests.runners.stages.law.conftest import Law
 from winnow.runners.commands.main import main
 from winnow.runners.stages.law.probe_data import PackedTexts, packed_texts
@@ -222,14 +223,14 @@ def test_families_that_the_tokenizer_hardly_knows_are_named(
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        (b"", "not a tokenizer file, or damaged: Expecting value"),
-        (b"[]", "not a tokenizer file, or damaged: not a mapping"),
-        (b"{}", "not a tokenizer file, or damaged: "),
-        (b"\xff\xfe", "not a tokenizer file, or damaged: "),
-        (b"[" * 100_000, "not a tokenizer file, or damaged: "),
+        (b"", "Expecting value"),
+        (b"[]", "tokenizer file"),
+        (b"{}", "tokenizer file"),
+        (b"\xff\xfe", "tokenizer file"),
+        (b"[" * 100_000, "tokenizer file"),
         (
             b'{"model": {"type": "BPE", "vocab": {}, "merges": []}}',
-            "has no tokens; expected a vocabulary of 1 to 1,000,",
+            "1 … 1,000",
         ),
         (
             b'{"model": {"type": "BPE", "vocab": {"a": 1000000}, "merges": []}}',
@@ -239,7 +240,7 @@ def test_families_that_the_tokenizer_hardly_knows_are_named(
             b'{"model": {"type": "BPE", "dropout": 0.1, "vocab": {"a": 0}, "merges": []}}',
             "its dropout makes tokens",
         ),
-        (b'{"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "?"}}', "the tokenizer fails on a text of "),
+        (b'{"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "?"}}', "tokenizer fails"),
     ],
 )
 def test_what_is_no_tokenizer_is_refused_in_a_line(
@@ -248,7 +249,7 @@ def test_what_is_no_tokenizer_is_refused_in_a_line(
     (tmp_path / "given" / "tokenizer.json").write_bytes(raw)
     complaint = run(*ARGUMENTS, "--partial", status=1)
     assert complaint.startswith("winnow: given/tokenizer.json: ")
-    assert said in complaint
+    assert_told(complaint, said)
     assert len(complaint.splitlines()) == 1
     assert not list(tmp_path.glob("runs.work/*data-*"))
 
@@ -258,7 +259,7 @@ def test_a_file_that_is_not_there_is_refused_in_a_line(run: Law, texts: Path, tm
     (tmp_path / "grid.yaml").write_text(f"{BYTES}tokenizer: {name}\n")
     complaint = run(*ARGUMENTS, "--partial", status=1)
     assert complaint.startswith("winnow: grid.yaml: tokenizer: ")
-    assert complaint.endswith("; expected a tokenizer.json of the package tokenizers\n")
+    assert_told(complaint, "tokenizer.json", "package tokenizers")
     assert len(complaint.splitlines()) == 1
 
 

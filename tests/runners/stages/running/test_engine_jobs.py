@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
+from tests.messages import assert_told
 from tests.runners.forgetting.crawl import HOST, write_crawl, write_recipe
 from tests.runners.forgetting.files import contents, holders
 from winnow.pipelines.audit import Findings, audit_store
@@ -185,7 +186,7 @@ def test_rows_that_share_an_id_or_have_another_source_are_found(
     found = {name: audited(folder, jobs) for name, jobs in IN_THIS_PROCESS.items()}
     assert found == dict.fromkeys(IN_THIS_PROCESS, found["here"])
     problems = found["here"].problems
-    assert f"{count} ids do not follow from the source of their rows, such as that of row 0" in "\n".join(problems)
+    assert_told("\n".join(problems), str(count), "row 0")
     shared = [line for line in problems if "rows share the id" in line]
     assert shared == [f"2 rows share the id {one.hex()}" for one in sorted(ids.to_pylist()[:count])[:10]]
 
