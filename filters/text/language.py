@@ -21,7 +21,8 @@ import pyarrow as pa
 from winnow.filters.language.identification.cld2 import Opinion, second_opinion
 from winnow.filters.language.identification.heads import Heads, best_codes, guesses_of, heads_of, macrolanguage_scores
 from winnow.filters.language.identification.lid_176 import LID_176
-from winnow.filters.language.identification.model import Guesses, LanguageModel, Normalise, language_model
+from winnow.filters.language.identification.model import Guesses, LanguageModel, Normalise
+from winnow.filters.language.identification.named import assets_of_model, model_named
 from winnow.filters.language.identification.paragraphs import Bounds, Mixture, mixtures
 from winnow.filters.language.identification.scripts import script_names
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
@@ -67,7 +68,7 @@ _MIXTURE = (
 class Config:
     """The model and which text it classifies."""
 
-    model: str = LID_176.name  # an asset, or the path of a fastText model
+    model: str = LID_176.name  # an asset, the path of a fastText model, or `winnow`
     normalise: Normalise = "line"  # `openlid` for OpenLID
     max_bytes: Annotated[int, Between(1_000, 64 << 20)] = 1 << 20  # longer texts are judged by their beginning
     alternatives: Annotated[int, Between(1, 10)] = 3  # languages in `top`; each beyond the first slows the model down
@@ -191,7 +192,7 @@ def _fields(config: Config) -> list[pa.Field]:
 
 
 def _load(config: Config, assets: Assets) -> Kernel:
-    model = language_model(assets.path(config.model))
+    model = model_named(config.model, assets)
     schema = pa.schema(_fields(config))
 
     def kernel(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -219,7 +220,7 @@ OPERATOR = TextOperator(
     writes=lambda config: pa.schema(_fields(config)),
     load=_load,
     memory=4,
-    assets=lambda config: (config.model,),
+    assets=lambda config: assets_of_model(config.model),
     declares=(LID_176,),
     reasons=(NO_LETTERS,),
 )
