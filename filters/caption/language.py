@@ -8,7 +8,8 @@ import pyarrow as pa
 from winnow.filters.caption.lists import MEDIA, REASONS, captions_of, listed
 from winnow.filters.language.identification.heads import best_codes, guesses_of, heads_of
 from winnow.filters.language.identification.lid_176 import LID_176
-from winnow.filters.language.identification.model import Normalise, language_model, one_line
+from winnow.filters.language.identification.model import Normalise, one_line
+from winnow.filters.language.identification.named import assets_of_model, model_named
 from winnow.filters.operators import CAPTIONS, STATUS, Assets, Kernel, TextOperator
 from winnow.schemas.recipe.checks import NotEmpty
 
@@ -23,20 +24,19 @@ WRITES = pa.schema(
 )
 
 _MAX_BYTES = 1 << 20  # longer captions are judged by their beginning
-_PREFIX = "__label__"
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageConfig:
     """The model."""
 
-    model: str = LID_176.name  # an asset, or the path of a fastText model
+    model: str = LID_176.name  # an asset, the path of a fastText model, or `winnow`
     normalise: Normalise = "line"  # `openlid` for OpenLID
     captions: Annotated[str, NotEmpty()] = CAPTIONS  # the recipe's, or a column with lists of captions
 
 
 def _load(config: LanguageConfig, assets: Assets) -> Kernel:
-    model = language_model(assets.path(config.model))
+    model = model_named(config.model, assets)
 
     def kernel(batch: pa.RecordBatch) -> pa.RecordBatch:
         captions = captions_of(batch, config.captions)
@@ -48,12 +48,12 @@ def _load(config: LanguageConfig, assets: Assets) -> Kernel:
         found = pa.array(numbers, mask=missing)
         unchanged = composed is captions.as_written
         written = heads if unchanged else heads_of(captions.as_written, _MAX_BYTES)
-        own = model.labels([one_line(text, config.normalise) for text in written.texts()])
+        own = model.names([one_line(text, config.normalise) for text in written.texts()])
         columns = [
             pa.array([known.label for known in model.codes], pa.string()).take(found),
             pa.array([known.code for known in model.codes], pa.string()).take(found),
             pa.array(score, pa.float64(), mask=missing),
-            pa.array([label.removeprefix(_PREFIX) or None for label in own], pa.string()),
+            pa.array([name or None for name in own], pa.string()),
         ]
         return listed(captions, WRITES, columns)
 
@@ -69,7 +69,7 @@ OPERATOR = TextOperator(
     writes=lambda _: WRITES,
     load=_load,
     needs=(MEDIA,),
-    assets=lambda config: (config.model,),
+    assets=lambda config: assets_of_model(config.model),
     declares=(LID_176,),
     reasons=REASONS,
 )

@@ -27,7 +27,8 @@ from winnow.filters.language.identification.heads import (
     macrolanguage_scores,
 )
 from winnow.filters.language.identification.lid_176 import LID_176
-from winnow.filters.language.identification.model import Guesses, LanguageModel, Normalise, language_model
+from winnow.filters.language.identification.model import Guesses, LanguageModel, Normalise
+from winnow.filters.language.identification.named import assets_of_model, model_named
 from winnow.filters.language.identification.paragraphs import Bounds, Mixture, mixtures
 from winnow.filters.language.identification.scripts import script_names
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
@@ -73,7 +74,7 @@ _MIXTURE = (
 class Config:
     """The model and which text it classifies."""
 
-    model: str = LID_176.name  # an asset, or the path of a fastText model
+    model: str = LID_176.name  # an asset, the path of a fastText model, or `winnow`
     normalise: Normalise = "line"  # `openlid` for OpenLID
     max_bytes: Annotated[int, Between(1_000, 64 << 20)] = 1 << 20  # longer texts are judged by their beginning
     alternatives: Annotated[int, Between(1, 10)] = 3  # languages in `top`; each beyond the first slows the model down
@@ -197,7 +198,7 @@ def _fields(config: Config) -> list[pa.Field]:
 
 
 def _load(config: Config, assets: Assets) -> Kernel:
-    model = language_model(assets.path(config.model))
+    model = model_named(config.model, assets)
     schema = pa.schema(_fields(config))
 
     def kernel(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -225,7 +226,7 @@ OPERATOR = TextOperator(
     writes=lambda config: pa.schema(_fields(config)),
     load=_load,
     memory=4,
-    assets=lambda config: (config.model,),
+    assets=lambda config: assets_of_model(config.model),
     declares=(LID_176,),
     reasons=(NO_LETTERS,),
 )

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.language.identification.lid_176 import LID_176
+from winnow.filters.language.identification.named import OWN, model_named
 from winnow.filters.language.kernels.classes import (
     ALPHA,
     DECIMAL,
@@ -276,14 +277,12 @@ def _load(config: Config, assets: Assets) -> Kernel:
     cursed = _pattern(assets.path(config.cursed), config.cursed_expressions) if config.cursed else None
     labels = None
     if config.language_model:
-        from winnow.filters.language.identification.model import language_model
-
-        labels = language_model(assets.path(config.language_model)).labels
+        labels = model_named(config.language_model, assets).names
     return partial(_measure, config, cursed, labels)
 
 
 def _lists(config: Config) -> tuple[str, ...]:
-    return tuple(name for name in (config.language_model, config.cursed) if name)
+    return tuple(name for name in (config.language_model, config.cursed) if name not in ("", OWN))
 
 
 OPERATOR = TextOperator(

@@ -1,4 +1,4 @@
-"""fastText models for language identification: lid.176, GlotLID, OpenLID, or any model whose labels are languages.
+"""Models of languages: winnow's own, lid.176, GlotLID, OpenLID, or any fastText model whose labels are languages.
 
 A model's label and the text's scripts give a code such as `eng_Latn`, common to all models (`codes.py`). A text in a
 script that no label of the model uses is `und_Scrp`: models of character n-grams give some answer even there.
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import Literal, cast
+from typing import Literal, Protocol, cast
 
 import fasttext.FastText
 import numpy as np
@@ -25,7 +25,7 @@ from winnow.schemas.languages import UNKNOWN, Label, macrolanguage, read_label, 
 from winnow.schemas.problems import shown
 
 Normalise = Literal["line", "openlid"]
-Predict = Callable[[bytes, int, float, str], list[tuple[float, str]]]
+FastTextPredict = Callable[[bytes, int, float, str], list[tuple[float, str]]]
 
 STEPS = 10_000
 """Scores are rounded to 1e-4: softmax in float32 gives up to 1.00001, and its last digits differ by processor."""
@@ -61,8 +61,29 @@ class Guesses:
         return np.where(self.judged, self.offsets[:-1], -1)
 
 
-class LanguageModel:
-    """A fastText model and the meaning of its labels."""
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """The likeliest labels of lines, one line after the other."""
+
+    counts: npt.NDArray[np.int32]  # labels of each line
+    labels: npt.NDArray[np.int64]  # 1 for a model's first; 0 for a language that no label stands for
+    scores: npt.NDArray[np.float64]
+
+
+class Predictor(Protocol):
+    """What a model says of lines."""
+
+    def predict(self, lines: Sequence[bytes], scripts: Scripts, most: int, least: float) -> Predicted:
+        """At most so many labels of each line that has a script, those with the least score at least."""
+        ...
+
+    def names(self, lines: Sequence[bytes]) -> list[str]:
+        """The model's own name for each line's likeliest label; empty where it has none."""
+        ...
+
+
+class FastTextPredictor:
+    """A fastText model."""
 
     def __init__(self, path: str) -> None:
         check_fasttext(path)  # fastText itself trusts the sizes that a file declares
@@ -71,18 +92,44 @@ class LanguageModel:
             names = [str(name) for name in model.get_labels()]
         except (ValueError, MemoryError, UnicodeDecodeError) as error:
             raise WinnowError(f"{path}: cannot be loaded as a fastText model: {error}") from error
-        known = _read_labels(path, [name.removeprefix(_PREFIX) for name in names])
+        self.labels = _read_labels(path, [name.removeprefix(_PREFIX) for name in names])
         self._model = model  # keeps the object alive that `predict` is bound to
         # The binding takes bytes, which avoids decoding Arrow's UTF-8 and encoding it again.
-        self._predict = cast(Predict, model.f.predict)
-        self._labels = [Label(UNKNOWN), *known]
-        self._label_numbers = {name: number for number, name in enumerate(("", *names))}
+        self._predict = cast(FastTextPredict, model.f.predict)
+        self._numbers = {name: number for number, name in enumerate(("", *names))}
+        scripts = scripts_of(self.labels)
+        self._knows_script = [name in scripts for name in script_names()]
+
+    def predict(self, lines: Sequence[bytes], scripts: Scripts, most: int, least: float) -> Predicted:
+        """Lines end with their only line break; one in a script without a label is in an unknown language."""
+        predict, knows = self._predict, self._knows_script
+        found = [
+            [] if script < 0 else (knows[script] and predict(line, most, least, "replace")) or _UNDETERMINED
+            # A call takes ten microseconds and more.
+            for line, script in zip(lines, scripts.numbers.tolist(), strict=True)
+        ]
+        counts = np.fromiter(map(len, found), np.int32, len(found))
+        scores, names = zip(*chain.from_iterable(found), strict=True) if counts.any() else ((), ())
+        labels = np.fromiter(map(self._numbers.__getitem__, names), np.int64, len(names))
+        return Predicted(counts, labels, np.array(scores, np.float64))
+
+    def names(self, lines: Sequence[bytes]) -> list[str]:
+        """The model's own name for each line's likeliest label; empty where it has none."""
+        found = (self._predict(line, 1, 0.0, "replace") for line in lines)
+        return [guesses[0][1].removeprefix(_PREFIX) if guesses else "" for guesses in found]
+
+
+class LanguageModel:
+    """A model and the meaning of its labels."""
+
+    def __init__(self, labels: Sequence[Label], predictor: Predictor) -> None:
+        self._predictor = predictor
+        self._labels = [Label(UNKNOWN), *labels]
         self.codes: list[CodedLanguage] = []
         """Every code so far; it grows with each new combination of a label and scripts."""
         self._code_numbers: dict[int, int] = {}
-        self._members = Counter(map(macrolanguage, {label.code for label in known}))
-        scripts = scripts_of(known)
-        self._knows_script = [name in scripts for name in script_names()]
+        self.languages = tuple(labels)
+        self._members = Counter(map(macrolanguage, {label.code for label in labels}))
 
     def guesses(self, lines: Sequence[bytes], scripts: Scripts, most: int, least: float = 0.0) -> Guesses:
         """The likeliest languages of lines.
@@ -94,19 +141,11 @@ class LanguageModel:
             most: The maximum number of languages per line.
             least: Languages of a lower score are left out.
         """
-        predict, knows = self._predict, self._knows_script
-        found = [
-            [] if script < 0 else (knows[script] and predict(line, most, least, "replace")) or _UNDETERMINED
-            # A call takes ten microseconds and more.
-            for line, script in zip(lines, scripts.numbers.tolist(), strict=True)
-        ]
-        offsets = np.zeros(len(found) + 1, np.int32)
-        np.cumsum(np.fromiter(map(len, found), np.int32, len(found)), out=offsets[1:])
-        scores, names = zip(*chain.from_iterable(found), strict=True) if offsets[-1] else ((), ())
-        labels = np.fromiter(map(self._label_numbers.__getitem__, names), np.int64, len(names))
-        counts = np.diff(offsets)
-        numbers = self._coded(labels, np.repeat(scripts.numbers, counts), np.repeat(scripts.seconds, counts))
-        return Guesses(offsets, numbers, quantised(np.array(scores, np.float64)))
+        found = self._predictor.predict(lines, scripts, most, least)
+        offsets = np.zeros(len(lines) + 1, np.int32)
+        np.cumsum(found.counts, out=offsets[1:])
+        of_line = (np.repeat(scripts.numbers, found.counts), np.repeat(scripts.seconds, found.counts))
+        return Guesses(offsets, self._coded(found.labels, *of_line), quantised(found.scores))
 
     @property
     def size(self) -> int:
@@ -117,10 +156,9 @@ class LanguageModel:
         """Whether the model knows another member of the macrolanguage of one of its codes."""
         return self._members[macrolanguage(self.codes[number].label)] > 1
 
-    def labels(self, lines: Sequence[bytes]) -> list[str]:
-        """The model's own label for each line's likeliest language; empty where it has none."""
-        found = (self._predict(line, 1, 0.0, "replace") for line in lines)
-        return [guesses[0][1] if guesses else "" for guesses in found]
+    def names(self, lines: Sequence[bytes]) -> list[str]:
+        """The model's own name for each line's likeliest language; empty where it has none."""
+        return self._predictor.names(lines)
 
     def _coded(
         self, labels: npt.NDArray[np.int64], scripts: npt.NDArray[np.int16], seconds: npt.NDArray[np.int16]
@@ -163,7 +201,8 @@ def language_model(path: str) -> LanguageModel:
 
 @lru_cache(maxsize=4)
 def _loaded(file: FileState) -> LanguageModel:
-    return LanguageModel(file.path)
+    predictor = FastTextPredictor(file.path)
+    return LanguageModel(predictor.labels, predictor)
 
 
 def quantised(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -1,0 +1,18 @@
+"""The model that a recipe names: winnow's own, an asset, or the path of a fastText model."""
+
+from winnow.filters.language.identification.model import LanguageModel, language_model
+from winnow.filters.language.identification.own.predicting import own_model
+from winnow.filters.operators import Assets
+
+OWN = "winnow"
+"""The model of this package."""
+
+
+def assets_of_model(name: str) -> tuple[str, ...]:
+    """What a model's name needs to be fetched; winnow's own lies in the package."""
+    return () if name == OWN else (name,)
+
+
+def model_named(name: str, assets: Assets) -> LanguageModel:
+    """The model with this name."""
+    return own_model() if name == OWN else language_model(assets.path(name))

@@ -1,0 +1,1 @@
+"""Makes the model by which languages are identified, from texts in packages."""

@@ -1,0 +1,116 @@
+"""Learns how sure a label is, from texts that were held out, from languages that were not learnt, and from noise."""
+
+import random
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+
+from tools.language_model.examples import ByLabel, is_known
+from winnow.filters.language.identification.heads import heads_of
+from winnow.filters.language.identification.own.judging import Judged, judge
+from winnow.filters.language.identification.own.network import Network, read_network
+from winnow.filters.language.identification.own.sureness import COLUMNS, features
+from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, macrolanguage
+
+SIZES = (20, 35, 50, 100, 200, 300)
+_TEXTS_OF_A_LANGUAGE = 120
+_TEXTS_OF_AN_UNKNOWN = 60
+_WEIGHTS = {"known": 0.74, "unknown": 0.17, "noise": 0.09}
+_SEED = 5
+
+
+def calibrated(
+    arrays: dict[str, npt.NDArray[Any]], learnt: ByLabel, held_out: ByLabel, noise: list[str]
+) -> dict[str, npt.NDArray[Any]]:
+    """The arrays that say what a label's score usually is, and how sure it is."""
+    count = arrays["outputs"].shape[0]
+    plain = {"usual_fit": np.zeros(count, np.float32), "sureness": np.zeros(len(COLUMNS))}
+    network = read_network(arrays | plain)
+    known, codes, unknown = _texts(learnt, held_out)
+    judged = _judged(network, known)
+    best = judged.labels[:, 0]
+    right = _right(network, best, codes)
+    plain["usual_fit"] = _usual(best[right], judged.measured.fit[right], count)
+    network = read_network(arrays | plain)
+    noisy = [text for text in noise if len(text) >= 12]
+    parts, answers, weights = [], [], []
+    for name, texts in (("known", known), ("unknown", unknown), ("noise", noisy)):
+        judged = _judged(network, texts)
+        best = judged.labels[:, 0]
+        refused = np.array(
+            [best[row] < 0 or _code(network, best[row]) in (UNKNOWN, NO_LANGUAGE) for row in range(len(best))]
+        )
+        asked = ~refused  # of labels that are no language nothing is asked
+        parts.append(features(judged.measured)[asked])
+        answers.append((_right(network, best, codes) if name == "known" else np.zeros(len(best), np.bool_))[asked])
+        weights.append(np.full(int(asked.sum()), _WEIGHTS[name] / max(int(asked.sum()), 1)))
+        print(
+            f"  {name}: {len(texts):,} texts, {asked.mean():.3f} taken for a language, {answers[-1].mean():.3f} right"
+        )
+    columns, wanted, counts = np.concatenate(parts), np.concatenate(answers), np.concatenate(weights)
+    scale = np.maximum(np.abs(columns).max(0), 1e-9)
+    model = LogisticRegression(C=100.0, fit_intercept=False, max_iter=4_000)
+    model.fit(columns / scale, wanted, sample_weight=counts * len(counts))
+    return {"usual_fit": plain["usual_fit"], "sureness": model.coef_[0] / scale}
+
+
+def _texts(learnt: ByLabel, held_out: ByLabel) -> tuple[list[str], list[str], list[str]]:
+    """Texts of known languages of several sizes with their codes, and texts of unknown languages."""
+    known: list[str] = []
+    codes: list[str] = []
+    unknown: list[str] = []
+    for label, by_source in sorted(learnt.items()):
+        code = label.partition("_")[0]
+        chance = random.Random(f"{_SEED} {label}")
+        if is_known(by_source):
+            drawn = _drawn(held_out.get(label, {}), _TEXTS_OF_A_LANGUAGE, chance)
+            known += drawn
+            codes += [code] * len(drawn)
+        else:
+            unknown += _drawn(by_source, _TEXTS_OF_AN_UNKNOWN, chance)
+    return known, codes, unknown
+
+
+def _drawn(by_source: dict[str, list[str]], most: int, chance: random.Random) -> list[str]:
+    texts = [text for source in sorted(by_source) for text in by_source[source]]
+    if not texts:
+        return []
+    found = []
+    for number in range(min(most, 3 * len(texts))):
+        size = SIZES[number % len(SIZES)]
+        held = ""
+        while len(held) < size:
+            held = f"{held} {chance.choice(texts)}".strip()
+        found.append(held[:size].rsplit(" ", 1)[0] or held[:size])
+    return found
+
+
+def _judged(network: Network, texts: list[str]) -> Judged:
+    heads = heads_of(pa.array(texts, pa.large_string()), 1 << 20)
+    return judge(network, heads.buffer, heads.starts, heads.ends, heads.scripts)
+
+
+def _is_language(network: Network, label: int) -> bool:
+    return label >= 0 and _code(network, label) not in (UNKNOWN, NO_LANGUAGE)
+
+
+def _code(network: Network, label: int) -> str:
+    return network.labels[label].split(" ")[1]
+
+
+def _right(network: Network, best: npt.NDArray[np.int32], codes: list[str]) -> npt.NDArray[np.bool_]:
+    """Whether each label is that of the text, or of another member of its macrolanguage."""
+    pairs = zip(best.tolist(), codes, strict=True)
+    return np.array(
+        [label >= 0 and macrolanguage(_code(network, label)) == macrolanguage(code) for label, code in pairs], np.bool_
+    )
+
+
+def _usual(labels: npt.NDArray[np.int32], fits: npt.NDArray[np.float64], count: int) -> npt.NDArray[np.float32]:
+    """The mean score of each label's own texts, that of all where there are few."""
+    sums, sizes = np.bincount(labels, fits, count), np.bincount(labels, minlength=count)
+    middle = float(fits.mean())
+    return ((sums + 10 * middle) / (sizes + 10)).astype(np.float32)
