@@ -60,12 +60,13 @@ def purge(store: Store, keep: int = KEEP_GENERATIONS, *, dry_run: bool = False, 
 
     `keep`: how many generations without content of forgotten rows to keep.
     """
-    if not dry_run:
-        finish_purge(store, jobs)
+    begun = None if dry_run else finish_purge(store, jobs)
+    gone = begun or Collected(0, 0, 0, 0, 0)
     latest = store.latest_record()
     hiding = load_hiding(store.objects)
     if latest is None or not hiding:
-        return Purged(0, 0, latest.number if latest else None, (), (), collect_garbage(store, keep, dry_run=dry_run))
+        gone += collect_garbage(store, keep, dry_run=dry_run)
+        return Purged(0, 0, latest.number if latest else None, (), (), gone)
     numbers = store.generation_numbers()
     with of_a_generation(older=True):
         older = {number: store.generation_record(number) for number in numbers[:-1]}
@@ -82,16 +83,18 @@ def purge(store: Store, keep: int = KEEP_GENERATIONS, *, dry_run: bool = False, 
     holding |= {latest.number} if rewriting.objects else set()
     removed = tuple(own_files(store.objects))
     if dry_run:
-        gone = Collected(0, 0, 0, 0, 0)
         return Purged(rewriting.rows, rewriting.objects, latest.number, tuple(sorted(holding)), removed, gone)
-    generation = publish_rewritten(store, rewriting.tasks(), rewriting.layers())
+    generation = latest  # with its duplicates, which later purges need not drop
+    if rewriting.rows or rewriting.objects:
+        generation = publish_rewritten(store, rewriting.tasks(), rewriting.layers())
     scan_store(store, generation, jobs)
     clean = [number for number in (*numbers, generation.number) if number not in holding]
     kept = tuple(number for number in sorted(set(clean))[-keep:] if number != generation.number)
     put_record(store.objects, layout.PURGE, Unfinished(generation.number, _record_hash(store, generation.number), kept))
     collected = finish_purge(store, jobs)
     assert collected is not None
-    return Purged(rewriting.rows, rewriting.objects, generation.number, tuple(sorted(holding)), removed, collected)
+    gone += collected
+    return Purged(rewriting.rows, rewriting.objects, generation.number, tuple(sorted(holding)), removed, gone)
 
 
 def finish_purge(store: Store, jobs: Jobs = HERE) -> Collected | None:

@@ -10,11 +10,12 @@ from winnow.pipelines.reading.items import list_counts, list_ends
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import shown, suggestion
 from winnow.schemas.recipe import Recipe
-from winnow.schemas.rows.samples import SAMPLES
+from winnow.schemas.rows.samples import CAPTION, SAMPLES
 from winnow.schemas.rules.checking import ColumnInfo
 
 SAMPLE_CAPTIONS = Column("samples", "captions")
 _TYPE = SAMPLES.field("captions").type
+_PARTS = [(part.name, part.type) for part in CAPTION]  # which may be null in layers
 
 
 def bind_captions(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> tuple[Column, ...]:
@@ -31,7 +32,8 @@ def bind_captions(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> tuple
 
 
 def _has_captions(kind: pa.DataType) -> bool:
-    return isinstance(kind, pa.ListType) and bool(kind.value_type == _TYPE.value_type)
+    lists_structs = isinstance(kind, pa.ListType) and isinstance(kind.value_type, pa.StructType)
+    return lists_structs and [(part.name, part.type) for part in kind.value_type] == _PARTS
 
 
 def _without_nulls(column: pa.ListArray) -> pa.ListArray:

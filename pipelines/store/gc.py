@@ -8,7 +8,8 @@ steps matters only to its driver, which would hold the lease that the collector 
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from operator import add
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.concurrency import delete_objects
@@ -36,6 +37,10 @@ class Collected:
     objects: int
     bytes: int
     unfinished: int
+
+    def __add__(self, other: "Collected") -> "Collected":
+        """What both have dropped."""
+        return Collected(*map(add, astuple(self), astuple(other)))
 
 
 def collect_garbage(store: Store, keep: int = KEEP_GENERATIONS, *, dry_run: bool = False) -> Collected:

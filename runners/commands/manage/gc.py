@@ -73,13 +73,17 @@ def run(options: argparse.Namespace) -> int:
 def _purge(options: argparse.Namespace, recipe: "BoundRecipe | None", store: "Store") -> "Collected":
     """Remove the content of forgotten rows."""
     from winnow.runners.stages.forgetting import run_purge
-    from winnow.schemas.rows.duplicates import DUPLICATES
+    from winnow.schemas.rows.duplicates import DUPLICATES, layer_of_kind
 
     before = store.latest_record()
     done = run_purge(store, options.keep, open_jobs(options, store, "gc"), open_console(), dry_run=options.dry_run)
     if not options.dry_run:
         _write_report_again(recipe, store)
-    if done.rows and before is not None and any(layer.startswith(DUPLICATES) for layer in before.layers):
+    lost = bool(done.rows) and before is not None and any(layer.startswith(DUPLICATES) for layer in before.layers)
+    if recipe is not None and not options.dry_run:  # also where the purge that dropped them was killed
+        latest = store.latest_record()
+        lost = latest is not None and any(layer_of_kind(kind) not in latest.layers for kind in recipe.kinds)
+    if lost:
         again = f"winnow dedupe {'RECIPE' if recipe is None else recipe.file}"
         why = "duplicates must be searched again before plan, mix and export"
         open_console().print(f"{'next':<14}{again}: {why}", soft_wrap=True, markup=False)

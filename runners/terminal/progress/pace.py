@@ -1,8 +1,8 @@
 """Estimates when work will end from its speed; times are arguments, so that tests need not wait.
 
-Work comes in lumps: a task that is committed, a file that is read. So the pace is that of the last half of the elapsed
-time, nothing is shown before a few lumps have come, and the shown time moves slowly towards the estimate, so that it
-counts down like a clock.
+Work comes in lumps: a task that is committed, a file or some thousand rows that are read. So the pace is that of half
+the time since the start, from one lump to another: while one is awaited that is not late, the time left counts down as
+a clock does. Nothing is said before a few lumps have come, and what is said moves slowly towards what the pace says.
 """
 
 import math
@@ -10,9 +10,9 @@ import math
 LEAST_SECONDS = 10.0  # that are looked back over
 SHARE_LOOKED_BACK = 0.35  # of the time since the start
 FIRST_SECONDS = 5.0  # before which nothing is said
-FEWEST_STEPS = 4  # of the share, before which nothing is said: the first tasks to end are the small ones
+FEWEST_STEPS = 5  # of the share, before which nothing is said: the first tasks to end are the small ones
 EARLY_SECONDS = 60.0  # before which nothing is said of work of which less than EARLY_SHARE is done
-EARLY_SHARE = 0.1
+EARLY_SHARE = 0.15
 STALLED = 0.2  # of the mean pace: work that goes slower than this waits for something, and nobody knows how long
 FARTHEST = 1_000  # times what has passed: the first bytes of a file say nothing of days
 LEAST_TURN_SECONDS = 8.0  # in which what is said moves most of the way to what the pace says
@@ -28,6 +28,8 @@ class Pace:
         self._share = 0.0
         self._steps = 0
         self._done = self._seconds = 0.0  # both fade with time
+        self._lumped = began  # when the share last grew
+        self._longest = 0.0  # wait for it to grow, which fades as well
         self._end: float | None = None
         self._told_since = began
 
@@ -35,17 +37,17 @@ class Pace:
         """Add the share of the work that is done now."""
         if not self._steps:  # workers start for as long as they like, and say nothing of the pace
             if share > 0:
-                self._began, self._at, self._share, self._steps = now, now, share, 1
+                self._began, self._at, self._lumped, self._share, self._steps = now, now, now, share, 1
             return
         passed = now - self._at
         if passed <= 0:
             return
-        fading = math.exp(-passed / max(LEAST_SECONDS, SHARE_LOOKED_BACK * (now - self._began)))
-        step = max(0.0, share - self._share)
-        self._steps += step > 0
-        self._done = self._done * fading + step
-        self._seconds = self._seconds * fading + passed
-        self._at, self._share = now, max(share, self._share)
+        self._at = now
+        if share > self._share:
+            waited = now - self._lumped
+            self._done, self._seconds, fading = self._after(waited, share - self._share)
+            self._longest = max(self._longest * fading, waited)
+            self._lumped, self._share, self._steps = now, share, self._steps + 1
         left = self._left_at_this_pace()
         if left is None or self._end is None:
             self._end, self._told_since = None if left is None else now + left, now
@@ -64,10 +66,20 @@ class Pace:
             return None
         if passed < EARLY_SECONDS and self._share < EARLY_SHARE:
             return None
-        if self._done / self._seconds < STALLED * self._share / passed:
+        waited = self._at - self._lumped
+        due = self._longest if self._longest > LEAST_SECONDS else 0.0  # until then, the next lump is not late
+        done, seconds, _ = self._after(max(0.0, waited - due), 0.0)
+        if done / seconds < STALLED * self._share / passed:
             return None
-        left = (1 - self._share) * self._seconds / self._done
+        left = max(0.0, (1 - self._share) * seconds / done - min(waited, due))
         return left if left <= FARTHEST * passed else None
+
+    def _after(self, seconds: float, step: float) -> tuple[float, float, float]:
+        """What is done and in which time, after so many more seconds with a step; and how much of the rest is left."""
+        window = max(LEAST_SECONDS, SHARE_LOOKED_BACK * (self._at - self._began))
+        fading = math.exp(-seconds / window)
+        lately = window * (1 - fading)
+        return self._done * fading + step * lately / (seconds or 1.0), self._seconds * fading + lately, fading
 
 
 def clock(seconds: float) -> str:

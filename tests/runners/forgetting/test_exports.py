@@ -251,11 +251,13 @@ def test_a_purge_names_what_failed_runs_left_and_the_search_for_duplicates_that_
     assert f"removed       {log}, which a failed run left\n" in purged
     assert not log.exists()
     assert_told(purged, "winnow dedupe", "recipe.yaml")
+    assert "next          winnow dedupe recipe.yaml: " in winnow("gc", "--purge")  # also where the first was killed
     assert "run: winnow dedupe recipe.yaml" in winnow("export", "--workers", "1", status=1)
     winnow("dedupe", "--workers", "1")
     winnow("export", "--replace", "--workers", "1")
     assert "ok        out: " in winnow("export", "--check")
     assert "next " not in winnow("gc", "--purge")
+    assert "out: already finished" in winnow("export", "--workers", "1")  # which needs the duplicates
 
 
 def mixed_samples() -> str:

@@ -27,7 +27,7 @@ def test_even_work_ends_when_it_says(began: float, step: float, whole: float) ->
             break
         pace.update(began + passed, passed / whole)
         since = passed - step  # the first work that was done
-        if number > 3 and since > 5.001 and whole < 900 * since and (since > 60.001 or passed / whole > 0.1001):
+        if number > 4 and since > 5.001 and whole < 900 * since and (since > 60.001 or passed / whole > 0.1501):
             assert pace.seconds_left == pytest.approx(whole - passed, rel=1e-6, abs=1e-6)
 
 
@@ -45,7 +45,7 @@ def test_what_is_left_is_smoothed_where_tasks_end_in_lumps() -> None:
 
 def test_nothing_is_said_of_days_after_the_first_bytes() -> None:
     pace = Pace(0.0)
-    for second in (1.0, 5.0, 10.0):
+    for second in (1.0, 5.0, 10.0, 12.0):
         pace.update(second, 4e-7 * second)  # 690 hours, if it went on so
     assert pace.seconds_left is None
     pace.update(70.0, 0.11)
@@ -55,10 +55,10 @@ def test_nothing_is_said_of_days_after_the_first_bytes() -> None:
 def test_nothing_is_said_of_little_in_the_first_minute() -> None:
     """Of 140 kernels one is compiled after ten seconds: most of those were imports."""
     pace = Pace(0.0)
-    for second in (10.0, 11.0, 12.0):
+    for second in (10.0, 11.0, 12.0, 13.0):
         pace.update(second, (second - 9) / 140)
     assert pace.seconds_left is None
-    pace.update(16.0, 15 / 140)
+    pace.update(16.0, 22 / 140)
     assert pace.seconds_left is not None
 
 
@@ -143,6 +143,8 @@ def told(trace: Trace, end: float) -> list[tuple[float | None, float]]:
         worked([4 * MB] * 60, beats=True, uneven=0.8),
         worked([MB / 2] * 400, beats=True, uneven=1, files_a_task=50),
         worked([30 * MB] * 100, beats=False, uneven=0.3),
+        worked([40 * MB] * 12, beats=False),
+        worked([90 * MB] * 12, beats=False, uneven=0.4),
     ],
     ids=[
         *RECORDED,
@@ -156,6 +158,8 @@ def told(trace: Trace, end: float) -> list[tuple[float | None, float]]:
         "files of other paces",
         "many files a task",
         "long tasks without beats",
+        "slow workers in step",
+        "slower ones nearly in step",
     ],
 )
 def test_the_time_left_holds(trace: Trace, end: float) -> None:
