@@ -40,6 +40,7 @@ COMMANDS = {
     "pipelines/ingest": "ingest",
     "pipelines/media": "annotate",
     "pipelines/mix": "mix",
+    "pipelines/preflight": "plan",
     "pipelines/query": "show",
     "pipelines/rules": "plan",
     "pipelines/score": "score",
@@ -121,6 +122,8 @@ _DIFFERS = (
     (re.compile(r"(?<=://crawl/)(store-)?\d+"), "N"),
     (re.compile(r"\S+/failed-[\w-]+\.log"), "LOG"),
     (re.compile(r"(?<=\.tmp/)[\w-]+"), "NAME"),
+    (re.compile(r"(?<= objects, )[\d,]+(?= bytes)"), "SIZE"),
+    (re.compile(r"(?<=invalid offset for tensor )`[^`]*`"), "NAME"),  # any of several
     (re.compile(r"\bprocess \d+"), "process PID"),
     (re.compile(r"(?<=127\.0\.0\.1:)\d+|(?<=localhost:)\d+|(?<=\bport )\d+"), "PORT"),
     (re.compile(r"(?<=\bwinnow )\d[\w.+]*"), "VERSION"),

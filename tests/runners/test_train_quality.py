@@ -99,7 +99,7 @@ def test_what_cannot_be_done_is_said_in_a_line(place: Path, tmp_path: Path) -> N
     assert "expected __label__ and a name" in refused(*both, model, "--positive-label=good")
     rule = ["--positives", files, "--negatives"]
     assert "a rule needs RECIPE" in refused(*rule, "samples.id is null", model)
-    assert_told(refused(recipe, *rule, "text.gopher.words > 3", model), "'text.gopher.words'")
+    assert "has a column 'text.gopher.words'" in refused(recipe, *rule, "text.gopher.words > 3", model)
     assert "did you mean 'text.unigram.words'?" in refused(recipe, *rule, "text.unigram.wrds > 3", model)
     assert "not a SQL expression" in refused(recipe, *rule, "text.unigram.words >", model)
     assert not list(tmp_path.iterdir())

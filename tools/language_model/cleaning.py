@@ -45,6 +45,8 @@ _ENGLISH_WORDS = frozenset((
 _NEAR_ENGLISH = frozenset({"eng", "sco", "pcm", "tpi", "bis", "jam", "gpe", "aig", "pih", "kri", "srn"})
 _MIXED_SCRIPTS = frozenset({"Jpan", "Hang", "Hani"})
 _ALSO_WRITTEN = frozenset({"rif_Latn", "shi_Latn"})
+_CHINESE = frozenset({"cmn", "yue", "wuu", "lzh", "jpn"})
+"""Languages that are learned from texts in Chinese characters: interfaces in the others read like Mandarin."""
 _LEAST_LETTERS = 5
 _LEAST_LETTER_SHARE = 0.55
 _LEAST_SCRIPT_SHARE = 0.7  # of a text's letters
@@ -126,7 +128,7 @@ def _by_script(code: str, texts: list[str]) -> dict[str, list[str]]:
 
 def _label(code: str, script: str) -> str | None:
     """The label of a language in a script; None where the language is not written so."""
-    if script == "Jpan" and code != "jpn":
+    if (script == "Jpan" and code != "jpn") or (script == "Hani" and code not in _CHINESE):
         return None
     if script == "Hani" and code == "jpn":
         return "jpn_Jpan"

@@ -90,8 +90,8 @@ def test_an_honest_store_is_clean(crawl: Path) -> None:
 def test_a_reader_that_skips_is_caught(
     crawl: Path, monkeypatch: pytest.MonkeyPatch, source: str, stretch: bool
 ) -> None:
-    def broken(format_name: str, path: str, columns: ColumnMapping, *, checked: bool, tied: bool) -> Reader:
-        reader = container_reader(format_name, path, columns, checked=checked, with_referrers=tied)
+    def broken(format_name: str, path: str, columns: ColumnMapping, *, checked: bool, with_referrers: bool) -> Reader:
+        reader = container_reader(format_name, path, columns, checked=checked, with_referrers=with_referrers)
         endings = {"crawl": ".warc.gz", "lines": ".jsonl", "packed": ".jsonl.gz", "table": ".parquet"}
         return skipping(reader, stretch=stretch) if path.endswith(endings[source]) else reader
 

@@ -17,6 +17,7 @@ from winnow.filters.language.tokenizers import load_tokenizer
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.tokens import TOKENS, TOKENS_LAYER
 from winnow.pipelines.mix.tokens import STAGE, count_tokens
+from winnow.pipelines.preflight.check import WholeRecipe, preflight
 from winnow.pipelines.reading.text_edits import with_keys
 from winnow.pipelines.running.ledger.worker_deaths import Position
 from winnow.pipelines.running.shard_rows import Part
@@ -296,7 +297,9 @@ def test_a_text_that_the_tokenizer_cannot_encode_has_only_bytes(folder: Path) ->
 def test_faulty_settings_are_refused_in_one_line_before_counting(folder: Path, mix: str, said: str) -> None:
     (folder / "bad.json").write_text("{}")
     with assert_refused(RecipeError, said) as refused:
-        measured(write(folder, mix))
+        recipe = write(folder, mix)
+        preflight(WholeRecipe(recipe=bind(recipe)))  # as every command begins
+        measured(recipe)
     assert len(str(refused.value).splitlines()) == 1
 
 
