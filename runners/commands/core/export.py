@@ -101,7 +101,8 @@ def _refresh_report(recipe: "BoundRecipe", engine: "Engine", console: "Console",
 def _verify(recipe: "BoundRecipe", sample: "Fraction | None", options: argparse.Namespace, console: "Console") -> int:
     """Verify existing exports without writing."""
     from winnow.runners.stages.exports.recipe_exports import require_export_entries
-    from winnow.runners.stages.exports.verifying import print_verified, verify_exports
+    from winnow.runners.stages.exports.verifying import VERIFIED, print_verified, verify_exports
+    from winnow.runners.tables.table import table
     from winnow.runners.terminal.tables import print_json
 
     if options.replace:
@@ -114,7 +115,7 @@ def _verify(recipe: "BoundRecipe", sample: "Fraction | None", options: argparse.
     found = verify_exports(recipe, sample)
     if not options.json:
         return 0 if print_verified(found, console) else 1
-    print_json({"exports": [one.to_json() for one in found]})
+    print_json({"exports": table("", VERIFIED, found).to_json()})
     return 0 if all(not one.wrong for one in found) else 1
 
 
