@@ -23,7 +23,7 @@ from winnow.runners.tables.table import Share, Table, heads, largest
 from winnow.runners.tables.units import COUNT, SHARE
 from winnow.schemas.environment.version import winnow_version
 from winnow.schemas.languages import language
-from winnow.schemas.summary import StoreSummary
+from winnow.schemas.summary import StoreSummary, by_count
 
 SHOWN_LANGUAGES = 100
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
@@ -86,9 +86,8 @@ def sources(summary: StoreSummary, rules: RulesSummary) -> str:
 
 def languages(rules: RulesSummary) -> str:
     """Samples by language."""
-    kept = {code: of.kept.rows for code, of in effects_by(rules, "language").items()}
-    ordered = sorted(((code, count) for code, count in kept.items() if count), key=lambda one: (-one[1], one[0]))
-    shown = largest(ordered, SHOWN_LANGUAGES, lambda rest: (f"{len(rest):,} others", sum(count for _, count in rest)))
+    kept = {code: of.kept.rows for code, of in effects_by(rules, "language").items() if of.kept.rows}
+    shown = largest(by_count(kept), SHOWN_LANGUAGES, lambda rest: (f"{len(rest):,} others", sum(n for _, n in rest)))
     rows = [(code, language_word(code), count, Share(count, rules.kept.rows)) for code, count in shown]
     columns = heads("code", "language", ("samples", COUNT), ("share", SHARE))
     return "## Languages\n\n" + table(Table("", columns, rows))
