@@ -8,6 +8,7 @@ from rich.console import Console
 from winnow.runners.estimating.amounts import StageEstimate, estimate_of_run, total
 from winnow.runners.estimating.rates import EngineRate, Rate, Rates
 from winnow.runners.estimating.run_log import RunRecord
+from winnow.runners.tables.quantities import byte_size
 from winnow.runners.tables.table import Column, Table, table
 from winnow.runners.tables.units import BYTES, COUNT, NAME, RATIO, WORDS, Unit
 from winnow.runners.terminal.tables import print_tables
@@ -23,6 +24,15 @@ def engine_rates(rates: Rates) -> list[EngineRate]:
     return [known.get(name, EngineRate(name)) for name in dict.fromkeys((*ENGINES, *sorted(known)))]
 
 
+WORK: tuple[Column[tuple[StageEstimate, ...]], ...] = (
+    Column("stage", NAME, lambda some: some[0].stage if len(some) == 1 else "total"),
+    Column("tasks", COUNT, lambda some: total(some).tasks),
+    Column("read", BYTES, lambda some: total(some).read),
+    Column("shuffled", Unit(lambda one: byte_size(one) if one else "-"), lambda some: total(some).shuffled),
+    Column("written", BYTES, lambda some: total(some).written),
+)
+
+
 def print_estimate(stages: Sequence[StageEstimate], rates: Rates, workers: int, console: Console) -> None:
     """Print the remaining work by stage, and its cost by engine."""
     if not stages:
@@ -32,20 +42,9 @@ def print_estimate(stages: Sequence[StageEstimate], rates: Rates, workers: int, 
         return Column(f"{engine.name} vCPU-h", HOURS, lambda some: _hours(some, engine, workers))
 
     engines = engine_rates(rates)
-    columns: list[Column[tuple[StageEstimate, ...]]] = [
-        Column("stage", NAME, lambda some: some[0].stage if len(some) == 1 else "total"),
-        Column("tasks", COUNT, lambda some: total(some).tasks),
-        Column("read", BYTES, lambda some: total(some).read),
-        Column("shuffled", BYTES, lambda some: total(some).shuffled or "-"),
-        Column("written", BYTES, lambda some: total(some).written),
-        *map(cost, engines),
-    ]
-    work = table(
-        "Estimate of the remaining work",
-        columns,
-        [(one,) for one in stages],
-        tuple(stages) if len(stages) > 1 else None,
-    )
+    whole = tuple(stages) if len(stages) > 1 else None
+    columns = (*WORK, *map(cost, engines))
+    work = table("Estimate of the remaining work", columns, [(one,) for one in stages], whole)
     of_engine: tuple[Column[EngineRate], ...] = (
         Column("engine", NAME, lambda one: one.name),
         Column(f"wall, {workers} workers", COUNT, lambda one: duration(_seconds(stages, one, workers))),
@@ -61,20 +60,13 @@ def print_estimate(stages: Sequence[StageEstimate], rates: Rates, workers: int, 
 def estimate_json(stages: Sequence[StageEstimate], rates: Rates, workers: int) -> dict[str, Json]:
     """The same as plain values for JSON."""
     engines = engine_rates(rates)
+    hours: Column[tuple[StageEstimate, ...]] = Column(
+        "vcpu_hours", HOURS, lambda some: {engine.name: _hours(some, engine, workers) for engine in engines}
+    )
     return {
         "machine": rates.machine,
         "workers": workers,
-        "stages": [
-            {
-                "stage": one.stage,
-                "tasks": one.tasks,
-                "read": one.read,
-                "shuffled": one.shuffled,
-                "written": one.written,
-                "vcpu_hours": {engine.name: _hours([one], engine, workers) for engine in engines},
-            }
-            for one in stages
-        ],
+        "stages": table("", (*WORK, hours), [(one,) for one in stages]).to_json(),
         "engines": {
             engine.name: {
                 "vcpu_hours": _hours(stages, engine, workers),

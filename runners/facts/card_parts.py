@@ -13,7 +13,9 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.runners.facts.coverage import searched, uncovered
+from winnow.runners.facts.figures import effects_by
 from winnow.runners.facts.rules import effects
+from winnow.runners.facts.store import origins
 from winnow.runners.report.markdown import table, text
 from winnow.runners.tables.escaping import visible
 from winnow.runners.tables.quantities import byte_size, grouped, share
@@ -21,7 +23,7 @@ from winnow.runners.tables.table import Share, Table, heads, largest
 from winnow.runners.tables.units import COUNT, SHARE
 from winnow.schemas.environment.version import winnow_version
 from winnow.schemas.languages import language
-from winnow.schemas.summary import StoreSummary
+from winnow.schemas.summary import StoreSummary, by_count
 
 SHOWN_LANGUAGES = 100
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
@@ -77,24 +79,15 @@ def titled(store: str, facts: Sequence[tuple[str, str]]) -> str:
 
 def sources(summary: StoreSummary, rules: RulesSummary) -> str:
     """The sources of samples and their licences."""
-    kept: dict[str, int] = {}
-    for group in rules.groups:
-        kept[group.source] = kept.get(group.source, 0) + group.kept.rows
-    rows = [
-        (source.name, source.source_class, source.licence, source.records, kept.get(source.name, 0))
-        for source in summary.sources
-    ]
-    columns = heads("source", "class", "licence", ("records", COUNT), ("samples kept", COUNT))
-    return "## Sources\n\n" + table(Table("", columns, rows))
+    kept = {name: of.kept.rows for name, of in effects_by(rules, "source").items()}
+    amounts = [kept.get(source.name, 0) for source in summary.sources]
+    return "## Sources\n\n" + table(origins(summary).beside("samples kept", COUNT, amounts))
 
 
 def languages(rules: RulesSummary) -> str:
     """Samples by language."""
-    kept: dict[str, int] = {}
-    for group in rules.groups:
-        kept[group.language] = kept.get(group.language, 0) + group.kept.rows
-    ordered = sorted(((code, count) for code, count in kept.items() if count), key=lambda one: (-one[1], one[0]))
-    shown = largest(ordered, SHOWN_LANGUAGES, lambda rest: (f"{len(rest):,} others", sum(count for _, count in rest)))
+    kept = {code: of.kept.rows for code, of in effects_by(rules, "language").items() if of.kept.rows}
+    shown = largest(by_count(kept), SHOWN_LANGUAGES, lambda rest: (f"{len(rest):,} others", sum(n for _, n in rest)))
     rows = [(code, language_word(code), count, Share(count, rules.kept.rows)) for code, count in shown]
     columns = heads("code", "language", ("samples", COUNT), ("share", SHARE))
     return "## Languages\n\n" + table(Table("", columns, rows))

@@ -3,45 +3,33 @@
 To add a section, write one more function and list it in `page.SECTIONS`.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from winnow.runners.facts.examples import (
     EXCERPT_CHARACTERS,
     ContactSheet,
-    ExampleRange,
     ExampleRow,
     Examples,
     SheetPicture,
 )
+from winnow.runners.facts.store import frequent, losses, sources, stages, values
 from winnow.runners.facts.store import layers as layers_of
-from winnow.runners.facts.store import losses, sources, stages
 from winnow.runners.report.block import Block
 from winnow.runners.report.markup import Html, crawled, element, folded, join, marked, plain
 from winnow.runners.report.pictures import captioned, gallery, measured, moments
-from winnow.runners.report.plots.bars import Part, Row, bars, shares
+from winnow.runners.report.plots.bars import Part, Row, shares
 from winnow.runners.report.plots.histograms import Curve, log_histograms
-from winnow.runners.report.tables import drawn, note
+from winnow.runners.report.tables import drawn, note, ranking
 from winnow.runners.tables.quantities import byte_size, grouped, share
-from winnow.runners.tables.table import Column, Share, Table, heads, table
-from winnow.runners.tables.units import COUNT, NAME, PLACE, REASON, SHARE, WORDS
+from winnow.runners.tables.table import Column, Table, heads, table
+from winnow.runners.tables.units import COUNT, PLACE, REASON
 from winnow.schemas.counts import count_of
 from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.summary import ColumnSummary, SourceSummary, StoreSummary, add_counts, by_count
 
-SHOWN_BARS = 20
+SHOWN_BARS = 20  # of values
 MEASURED = replace(COUNT, absent="-")
 TONES = ("tone-1", "tone-2", "tone-3", "tone-4", "tone-5", "tone-6", "tone-7", "tone-8")
-
-RANGES: tuple[Column[ExampleRange], ...] = (
-    Column("reason", REASON, lambda one: one.reason),
-    Column("source", NAME, lambda one: one.source),
-    Column("file", PLACE, lambda one: one.path),
-    Column("offset", COUNT, lambda one: one.offset),
-    Column("length", COUNT, lambda one: one.length),
-    Column("unit", WORDS, lambda one: one.unit),
-    Column("detail", NAME, lambda one: one.detail),
-)
 
 ID_DIGITS = 12
 
@@ -105,7 +93,7 @@ def domains(summary: StoreSummary, _: Examples) -> Block | None:
     if column is None:
         return None
     different = "" if column.distinct is None else f"about {count_of(column.distinct, 'domain')}"
-    return Block("domains", "Domains", _values("Most frequent domains", "domain", column), different)
+    return Block("domains", "Domains", _most_frequent("Most frequent domains", "domain", column), different)
 
 
 def kinds(summary: StoreSummary, _: Examples) -> Block | None:
@@ -113,10 +101,10 @@ def kinds(summary: StoreSummary, _: Examples) -> Block | None:
     parts: list[Html] = []
     modalities = add_counts(source.by_modality for source in summary.sources)
     if modalities:
-        parts.append(_counts("Modality of samples", "modality", modalities))
+        parts.append(ranking(frequent("Modality of samples", ("modality", "rows"), by_count(modalities))))
     column = _column(summary, "samples", "mime")
     if column is not None:
-        parts.append(_values("Media type of samples", "media type", column))
+        parts.append(_most_frequent("Media type of samples", "media type", column))
     brief = ", ".join(f"{name} {grouped(count)}" for name, count in by_count(modalities)[:4])
     return Block("kinds", "Modality and media type", join(parts), brief) if parts else None
 
@@ -124,24 +112,11 @@ def kinds(summary: StoreSummary, _: Examples) -> Block | None:
 def declared_languages(summary: StoreSummary, _: Examples) -> Block | None:
     """The languages that pages declare, by extractor."""
     parts = [
-        _values(f"Language declared by the page ({layer.name})", "language", column)
+        _most_frequent(f"Language declared by the page ({layer.name})", "language", column)
         for layer in summary.layers
         if layer.name.startswith(EXTRACTED) and (column := layer.column("language")) is not None and column.top
     ]
     return Block("languages", "Declared languages", join(parts), "by the pages themselves") if parts else None
-
-
-def quarantine(summary: StoreSummary, examples: Examples) -> Block | None:
-    """Records that could not be read, the reasons, and a few examples."""
-    reasons = summary.total().quarantined
-    if not reasons and not examples.ranges:
-        return None
-    parts = [_counts("Reasons for quarantine", "reason", reasons)] if reasons else []
-    if examples.ranges:
-        shown = table("Examples of ranges", RANGES, examples.ranges)
-        parts.append(folded(shown.title, drawn(shown)))
-    brief = f"{count_of(sum(reasons.values()), 'record')} that could not be read"
-    return Block("quarantine", "Quarantine", join(parts), brief)
 
 
 def extractors(summary: StoreSummary, _: Examples) -> Block | None:
@@ -199,9 +174,7 @@ def _column(summary: StoreSummary, layer: str, column: str) -> ColumnSummary | N
     return values if values is not None and values.top else None
 
 
-def _values(title: str, name: str, column: ColumnSummary) -> Html:
-    shown = [(value.value, value.count) for value in column.top[:SHOWN_BARS]]
-    rest = column.other + sum(value.count for value in column.top[SHOWN_BARS:])
+def _most_frequent(title: str, name: str, column: ColumnSummary) -> Html:
     notes: list[str] = []
     if column.distinct is not None:
         notes.append(f"About {count_of(column.distinct, 'different value')} (one standard deviation: 1.6 %).")
@@ -209,23 +182,7 @@ def _values(title: str, name: str, column: ColumnSummary) -> Html:
         notes.append(f"{count_of(column.nulls, 'row has', 'rows have')} no value.")
     if column.uncounted:
         notes.append(f"Counts may be up to {grouped(column.uncounted)} too low.")
-    return _ranking(title, name, shown, rest, column.values, " ".join(notes))
-
-
-def _counts(title: str, name: str, counts: Mapping[str, int]) -> Html:
-    ranked = by_count(counts)
-    rest = sum(count for _, count in ranked[SHOWN_BARS:])
-    return _ranking(title, name, ranked[:SHOWN_BARS], rest, sum(counts.values()), "")
-
-
-def _ranking(title: str, name: str, shown: Sequence[tuple[str, int]], rest: int, whole: int, remark: str) -> Html:
-    rows = [Row(value or '""', (Part(name, count),)) for value, count in shown]
-    rows += [Row("all others", (Part(name, rest, "tone-rest"),))] if rest else []
-    counts = [*shown, *([("all others", rest)] if rest else [])]
-    lines = [(value, count, Share(count, whole)) for value, count in counts]
-    exact = Table(title, heads((name, NAME), ("rows", COUNT), ("share", SHARE)), lines)
-    parts = [element("h3", plain(title)), bars(title, rows, whole), folded("Exact numbers", drawn(exact))]
-    return element("div", *parts, *([note(remark)] if remark else []), class_="ranking")
+    return ranking(values(title, name, column, SHOWN_BARS), " ".join(notes))
 
 
 def contact_sheets(_: StoreSummary, examples: Examples) -> Block | None:

@@ -26,19 +26,21 @@ KINDS: tuple[Column[Overview], ...] = (
     Column("kind", WORDS, lambda one: one.kind),
     Column("means", WORDS, lambda one: find_kind(one.kind).summary),
     Column("of", WORDS, lambda one: find_kind(one.kind).unit.name),
-    Column("all", COUNT, lambda one: one.rows),
+    Column("all", COUNT, lambda one: one.rows, "rows"),
     Column("compared", COUNT, lambda one: one.compared),
+    Column("forgotten", COUNT, lambda one: one.forgotten),
+    Column("stale", WORDS, lambda one: one.stale),
     Column("clusters", COUNT, lambda one: one.clusters),
-    Column("in clusters", COUNT, lambda one: one.clustered),
+    Column("in clusters", COUNT, lambda one: one.clustered, "rows_in_clusters"),
     Column("surplus", COUNT, lambda one: one.surplus),
     Column("share", SHARE, lambda one: Share(one.surplus, one.compared)),
-    Column("largest", COUNT, lambda one: one.most_rows),
+    Column("largest", COUNT, lambda one: one.most_rows, "most_rows"),
 )
 
 
 def kinds(found: Sequence[Overview]) -> Table:
     """The counts of every kind."""
-    return table("Duplicates by kind", KINDS, found)
+    return table("Duplicates by kind", KINDS, found).without("forgotten", "stale")  # which remarks say
 
 
 def largest(overview: Overview) -> Table:

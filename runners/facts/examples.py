@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from winnow.pipelines.export.places.manifest import Manifest
 from winnow.pipelines.media.thumbnails import Thumbnail
 from winnow.pipelines.query.cluster_counts import Overview
 from winnow.pipelines.rules.coverage import SafetyCoverage
@@ -77,16 +78,13 @@ class ContactSheet:
 
 @dataclass(frozen=True, slots=True)
 class ExportState:
-    """An export of the recipe, by its folder."""
+    """An export, by its folder."""
 
     format: str
-    place: str  # as the recipe writes it
-    plan: str | None = None  # that it was written for; None if there is none yet
-    outputs: Mapping[str, int] = field(default_factory=dict)  # samples
-    files: int = 0
-    bytes: int = 0
-    left_out: int = 0
+    place: str
+    manifest: Manifest | None = None  # None if there is none yet
     problem: str | None = None  # why it cannot be read
+    new: bool = False  # written by the command that tells it
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,14 @@ A page has those of the last report that differed, too, so a report that is made
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Literal
 
 import orjson
 
-from winnow.pipelines.rules.summary import RulesSummary
+from winnow.pipelines.rules.decisions import Tally
+from winnow.pipelines.rules.summary import GroupEffect, RulesSummary
 from winnow.runners.report.markup import Html, element
 from winnow.schemas.mixture import Amount, MixturePlan
 from winnow.schemas.summary import StoreSummary
@@ -79,11 +81,9 @@ def figures_of(summary: StoreSummary, rules: RulesSummary | None, plan: MixtureP
             left -= sum(rule.dropped.rows for rule in rules.rules if rule.list == phase)
             steps.append(Step(name, left))
         steps.append(Step("kept", rules.kept.rows, plan.kept.units if plan is not None and unit else None))
-        given = given_by_language(plan)
-        for group in rules.groups:
-            so_far = languages.get(group.language, LanguageFigures(0, 0, given.get(group.language, Amount()).units))
-            samples, kept = so_far.samples + group.rows.rows, so_far.kept + group.kept.rows
-            languages[group.language] = LanguageFigures(samples, kept, so_far.given)
+        given = given_by(plan, "language")
+        for code, of in effects_by(rules, "language").items():
+            languages[code] = LanguageFigures(of.rows.rows, of.kept.rows, given.get(code, Amount()).units)
     if plan is not None:
         drawn = sum((output.given for output in plan.outputs), Amount())
         steps.append(Step("drawn", drawn.samples, drawn.units if unit else None))
@@ -91,14 +91,32 @@ def figures_of(summary: StoreSummary, rules: RulesSummary | None, plan: MixtureP
     return Figures(tuple(steps), unit, drops, dict(largest), None if plan is None else plan.name)
 
 
-def given_by_language(plan: MixturePlan | None) -> dict[str, Amount]:
-    """What a mixture gives of each language, over all outputs."""
+def given_by(plan: MixturePlan | None, part: Literal["language", "source"]) -> dict[str, Amount]:
+    """What a mixture gives of each language or source, over all outputs."""
     found: dict[str, Amount] = {}
     for output in () if plan is None else plan.outputs:
         for one in output.strata:
-            code = one.stratum.language
-            found[code] = found.get(code, Amount()) + one.given
+            name = getattr(one.stratum, part)
+            found[name] = found.get(name, Amount()) + one.given
     return found
+
+
+def effects_by(rules: RulesSummary, part: Literal["language", "source"]) -> dict[str, GroupEffect]:
+    """What the rules keep and drop of each language or source."""
+    found: dict[str, list[GroupEffect]] = {}
+    for group in rules.groups:
+        found.setdefault(getattr(group, part), []).append(group)
+    return {name: combined(name, name, groups) for name, groups in found.items()}
+
+
+def combined(source: str, language: str, groups: Sequence[GroupEffect]) -> GroupEffect:
+    """Groups together, under these names."""
+    dropped: dict[str, Tally] = {}
+    for group in groups:
+        for reason, tally in group.dropped.items():
+            dropped[reason] = dropped.get(reason, Tally()) + tally
+    rows, kept = (sum(tallies, Tally()) for tallies in zip(*((one.rows, one.kept) for one in groups), strict=True))
+    return GroupEffect(source, language, rows, kept, dropped)
 
 
 def remembered(figures: Remembered) -> Html:

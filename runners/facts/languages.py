@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.runners.facts.examples import Examples
-from winnow.runners.facts.figures import given_by_language
-from winnow.runners.facts.store import languages
+from winnow.runners.facts.figures import effects_by, given_by
+from winnow.runners.facts.store import families, groups, languages
 from winnow.runners.report.block import Block
-from winnow.runners.report.markup import Html, element, folded, join, plain
-from winnow.runners.report.plots.bars import Part, Row, bars
-from winnow.runners.report.tables import drawn, drawn_in_parts, note
+from winnow.runners.report.markup import Html, folded, join
+from winnow.runners.report.tables import drawn, drawn_in_parts, note, ranking
 from winnow.runners.tables.quantities import byte_size, share
 from winnow.runners.tables.table import Share, Table, Value, heads
 from winnow.runners.tables.units import BYTES, COUNT, COUNTS, METER, REASON, SHADE, SHARE, Unit
@@ -23,7 +22,6 @@ SHOWN = 20
 MOST = 200
 COLUMNS = 8
 SHOWN_RULES = 15  # of those that drop most; the others are folded
-SHOWN_BARS = 30
 WORST = 3  # rules named for a language
 
 
@@ -42,11 +40,6 @@ def before_and_after(_: StoreSummary, examples: Examples) -> Block | None:
 
 
 def _before_and_after(rules: RulesSummary, plan: MixturePlan | None) -> Table:
-    samples: dict[str, list[int]] = {}
-    for group in rules.groups:
-        found = samples.setdefault(group.language, [0, 0, 0])
-        for place, number in enumerate((group.rows.rows, group.rows.bytes, group.kept.rows)):
-            found[place] += number
     columns: list[str | tuple[str, Unit]] = [
         "language",
         ("samples", COUNT),
@@ -56,10 +49,12 @@ def _before_and_after(rules: RulesSummary, plan: MixturePlan | None) -> Table:
     if plan is not None:
         columns += [(f"{plan.unit} available", COUNT), (f"{plan.unit} drawn", COUNT)]
         columns += [("share available", SHARE), ("share drawn", SHARE), ("", METER)]
-    available, given = _available(plan), given_by_language(plan)
+    available, given = _available(plan), given_by(plan, "language")
     whole_before, whole_after = sum(available.values()), sum(one.units for one in given.values())
     rows = []
-    for code, (count, size, kept) in sorted(samples.items(), key=lambda item: (-item[1][0], item[0])):
+    found = effects_by(rules, "language")
+    for code in sorted(found, key=lambda code: (-found[code].rows.rows, code)):
+        count, size, kept = found[code].rows.rows, found[code].rows.bytes, found[code].kept.rows
         row: list[Value] = [_named(code), count, byte_size(size) if size else "-", kept, Share(kept, count)]
         if plan is not None:
             before, after = available.get(code, 0), Share(given.get(code, Amount()).units, whole_after)
@@ -83,15 +78,13 @@ def _available(plan: MixturePlan | None) -> dict[str, int]:
 
 def rules_by_language(rules: RulesSummary) -> list[Html]:
     """A table of rules by the largest languages: the share of a language's samples that a rule drops first."""
-    counts: dict[str, int] = {}
-    kept: dict[str, int] = {}
+    effects = effects_by(rules, "language")
+    counts = {code: effect.rows.rows for code, effect in effects.items()}
+    kept = {code: effect.kept.rows for code, effect in effects.items()}
     drops: dict[str, dict[str, int]] = {}
-    for group in rules.groups:
-        counts[group.language] = counts.get(group.language, 0) + group.rows.rows
-        kept[group.language] = kept.get(group.language, 0) + group.kept.rows
-        for name, tally in group.dropped.items():
-            of = drops.setdefault(name, {})
-            of[group.language] = of.get(group.language, 0) + tally.rows
+    for code, effect in effects.items():
+        for name, tally in effect.dropped.items():
+            drops.setdefault(name, {})[code] = tally.rows
     if not drops or len(counts) < 2:
         return []
     ordered = sorted(counts, key=lambda code: (-counts[code], code))
@@ -151,11 +144,7 @@ def measured_languages(summary: StoreSummary, _: Examples) -> Block | None:
     if counted is None:
         return None
     named = count_of(len(counted.codes), "language and script", "languages and scripts")
-    parts = [
-        _ranked("Families", counted.families, counted.rows),
-        _ranked("Groups", counted.groups, counted.rows),
-        folded(named, drawn(languages(counted))),
-    ]
+    parts = [ranking(families(counted)), ranking(groups(counted)), folded(named, drawn(languages(counted)))]
     if counted.mismatches:
         title = "Guesses that the script of the letters rules out; these documents are in no known language"
         columns = heads("language and script of the text", ("documents", COUNT))
@@ -164,8 +153,3 @@ def measured_languages(summary: StoreSummary, _: Examples) -> Block | None:
         parts.append(note(f"{count_of(counted.other, 'document is', 'documents are')} in other languages."))
     brief = f"{named} in {count_of(len(counted.families), 'family', 'families')}"
     return Block("measured-languages", f"Languages ({LANGUAGE_LAYER})", join(parts), brief)
-
-
-def _ranked(title: str, counts: Mapping[str, int], whole: int) -> Html:
-    rows = [Row(name, (Part(name, count),)) for name, count in by_count(counts)[:SHOWN_BARS]]
-    return element("div", element("h3", plain(title)), bars(title, rows, whole))

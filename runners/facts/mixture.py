@@ -1,4 +1,4 @@
-"""A mixture's plan: what is available, asked, given and repeated, by output, source and stratum; and its exports."""
+"""A mixture's plan: what is available, asked, given and repeated, by output, source and stratum."""
 
 import shlex
 from collections.abc import Callable, Iterable, Sequence
@@ -8,13 +8,13 @@ from rich.console import Console
 
 from winnow.pipelines.mix.candidates import EMPTY
 from winnow.pipelines.mix.tokens import NO_TEXT, STATUSES
-from winnow.runners.facts.examples import Examples, ExportState
+from winnow.runners.facts.examples import Examples
 from winnow.runners.report.block import Block
 from winnow.runners.report.markup import Html, element, folded, join, plain
 from winnow.runners.report.tables import drawn, note
 from winnow.runners.tables.quantities import grouped
 from winnow.runners.tables.table import Column, Share, Table, heads, largest, table
-from winnow.runners.tables.units import BYTES, COUNT, METER, NAME, PLACE, RATIO, SHARE, WHOLE, WORDS
+from winnow.runners.tables.units import COUNT, METER, NAME, RATIO, SHARE
 from winnow.runners.terminal.tables import print_remarks, print_tables
 from winnow.schemas.counts import count_of
 from winnow.schemas.mixture import OF_LAW, Amount, MixturePlan, PlannedOutput, PlannedStratum, Stratum
@@ -204,30 +204,3 @@ def mixture(_: StoreSummary, examples: Examples) -> Block | None:
 def _drawn_notes(notes: Iterable[str]) -> list[Html]:
     found = [note(one) for one in notes]
     return found if len(found) <= SHOWN_NOTES else [folded(f"{len(found)} notes on this", *found)]
-
-
-def exports(_: StoreSummary, examples: Examples) -> Block | None:
-    """The exports that the recipe names, as they are now."""
-    if not examples.exports:
-        return None
-    columns: tuple[Column[ExportState], ...] = (
-        Column("format", WORDS, lambda one: one.format),
-        Column("place", PLACE, lambda one: one.place),
-        Column(
-            "samples", WHOLE, lambda one: "\n".join(f"{name} {count:,}" for name, count in one.outputs.items()) or "-"
-        ),
-        Column("files", COUNT, lambda one: one.files),
-        Column("size", BYTES, lambda one: one.bytes),
-        Column("state", WORDS, lambda one: _state(one, examples.plan)),
-    )
-    return Block("exports", "Exports", drawn(table("Exports of the recipe", columns, examples.exports)))
-
-
-def _state(one: ExportState, plan: MixturePlan | None) -> str:
-    if one.problem is not None:
-        return one.problem
-    if one.plan is None:
-        return "not written yet"
-    if plan is None or one.plan != plan.name:
-        return f"of another plan, {one.plan}"
-    return f"complete; {grouped(one.left_out)} samples left out" if one.left_out else "complete"

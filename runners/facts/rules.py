@@ -7,6 +7,7 @@ from rich.console import Console
 from winnow.pipelines.rules.decisions import Tally
 from winnow.pipelines.rules.summary import GroupEffect, RuleEffect, RulesSummary
 from winnow.runners.facts.examples import Examples
+from winnow.runners.facts.figures import combined
 from winnow.runners.facts.languages import rules_by_language
 from winnow.runners.report.block import Block
 from winnow.runners.report.markup import Html, crawled, element, folded, join, plain
@@ -81,7 +82,9 @@ def items(summary: RulesSummary) -> list[Table]:
 
 def groups(summary: RulesSummary) -> Table:
     """What is kept of each source and language."""
-    shown = largest(_by_size(summary), SHOWN_GROUPS, _combined)
+    shown = largest(
+        _by_size(summary), SHOWN_GROUPS, lambda rest: combined("(all others)", f"{len(rest):,} groups", rest)
+    )
     return table("Kept by source and language", GROUPS, shown)
 
 
@@ -191,17 +194,3 @@ def _top_reason(group: GroupEffect) -> str:
     if most is None:
         return ""
     return f"{most[0].partition('.')[2] or most[0]} {share(most[1].rows, group.rows.rows - group.kept.rows)}"
-
-
-def _combined(rest: Sequence[GroupEffect]) -> GroupEffect:
-    dropped: dict[str, Tally] = {}
-    for group in rest:
-        for reason, tally in group.dropped.items():
-            dropped[reason] = dropped.get(reason, Tally()) + tally
-    return GroupEffect(
-        source="(all others)",
-        language=f"{len(rest):,} groups",
-        rows=sum((group.rows for group in rest), Tally()),
-        kept=sum((group.kept for group in rest), Tally()),
-        dropped=dropped,
-    )

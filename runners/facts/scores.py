@@ -54,14 +54,14 @@ _EXPLAINED = (
 KEEP = Unit(lambda one: f"{one:.3f}")
 
 SCORES: tuple[Column[ScoreOverview], ...] = (
-    Column("score", NAME, lambda one: one.name),
+    Column("score", NAME, lambda one: one.name, "name"),
     Column("task", WORDS, lambda one: one.task),
     Column("filter", WORDS, lambda one: one.binarise if one.by is None else f"{one.binarise} by {one.by}"),
-    Column("samples", COUNT, lambda one: one.rows),
+    Column("samples", COUNT, lambda one: one.rows, "rows"),
     Column("scored", COUNT, lambda one: one.scored),
     Column("share", SHARE, lambda one: Share(one.scored, one.rows)),
     Column("median", DIGITS, lambda one: median(one.score)),
-    Column("would be dropped", COUNT, lambda one: one.dropped),
+    Column("would be dropped", COUNT, lambda one: one.dropped, "dropped"),
 )
 QUALITY: tuple[Column[FitOverview], ...] = (
     Column("votes by", WORDS, lambda one: "label model" if one.how == "label_model" else "majority"),

@@ -1,5 +1,7 @@
 """A store's content: the fate of its records, its stages and layers, languages, and statistics of measures."""
 
+from collections.abc import Sequence
+
 from rich.console import Console
 
 from winnow.runners.tables.table import Column, Share, Table, Value, heads, table
@@ -7,13 +9,14 @@ from winnow.runners.tables.units import BYTES, COUNT, NAME, REASON, SHARE, WORDS
 from winnow.runners.terminal.tables import print_line, print_tables
 from winnow.schemas.languages import language
 from winnow.schemas.languages.counts import LANGUAGE_LAYER, LanguageCounts, language_counts
-from winnow.schemas.summary import LayerSummary, SourceSummary, StageSummary, StoreSummary, by_count
+from winnow.schemas.summary import ColumnSummary, LayerSummary, SourceSummary, StageSummary, StoreSummary, by_count
 
 SHOWN_VALUES = 10
+SHOWN_NAMES = 30
 SHOWN_LANGUAGES = 40
 
 SOURCES: tuple[Column[SourceSummary], ...] = (
-    Column("source", NAME, lambda one: one.name),
+    Column("source", NAME, lambda one: one.name, "name"),
     Column("class", NAME, lambda one: one.source_class),
     Column("licence", NAME, lambda one: one.licence),
     Column("files", COUNT, lambda one: one.files),
@@ -47,6 +50,11 @@ def sources(summary: StoreSummary) -> Table:
     return table("Sources", SOURCES, summary.sources, summary.total() if len(summary.sources) > 1 else None)
 
 
+def origins(summary: StoreSummary) -> Table:
+    """The sources for cards, which add the amounts of what they are of."""
+    return sources(summary).without("files", "input", "samples", "share", "dropped", "quarantined")
+
+
 def losses(summary: StoreSummary) -> Table:
     """Why records became no samples."""
     rows = [
@@ -67,6 +75,38 @@ def stages(summary: StoreSummary) -> Table:
 def layers(summary: StoreSummary) -> Table:
     """The size of each layer, and how many rows it could not measure."""
     return table("Layers", LAYERS, summary.layers)
+
+
+def frequent(
+    title: str,
+    named: tuple[str, str],
+    counts: Sequence[tuple[str, int]],
+    whole: int = 0,
+    most: int = SHOWN_NAMES,
+    other: int = 0,
+) -> Table:
+    """The most frequent names, with their shares of `whole` or of all; the rest, with `other`, is one row."""
+    rest = other + sum(count for _, count in counts[most:])
+    rows = [(name or '""', count) for name, count in counts[:most]] + ([("all others", rest)] if rest else [])
+    whole = whole or sum(count for _, count in rows)
+    columns = heads(named[0], (named[1], COUNT), ("share", SHARE))
+    return Table(title, columns, [(name, count, Share(count, whole)) for name, count in rows])
+
+
+def values(title: str, name: str, column: ColumnSummary, most: int) -> Table:
+    """The most frequent values of a column."""
+    counts = [(value.value, value.count) for value in column.top]
+    return frequent(title, (name, "rows"), counts, column.values, most, column.other)
+
+
+def families(counted: LanguageCounts) -> Table:
+    """The families of the languages of documents."""
+    return frequent("Language families", ("family", "documents"), by_count(counted.families), counted.rows)
+
+
+def groups(counted: LanguageCounts) -> Table:
+    """The groups of the languages of documents."""
+    return frequent("Language groups", ("group", "documents"), by_count(counted.groups), counted.rows)
 
 
 def languages(counted: LanguageCounts, most: int | None = None) -> Table:
@@ -104,9 +144,7 @@ def print_stats(summary: StoreSummary, console: Console) -> None:
     print_line(console, _place(summary), "bold")
     print_tables(console, sources(summary), losses(summary), _modalities(summary), stages(summary), layers(summary))
     if (counted := language_counts(summary)) is not None:
-        rows = [(family, count, Share(count, counted.rows)) for family, count in by_count(counted.families)]
-        columns = heads("family", ("documents", COUNT), ("share", SHARE))
-        print_tables(console, Table("Language families", columns, rows), *_languages(summary))
+        print_tables(console, families(counted), *_languages(summary))
     print_tables(console, *(one for layer in summary.layers for one in (_measures(layer), _values(layer))))
     _print_notes(summary, console)
 
@@ -157,13 +195,8 @@ def _values(layer: LayerSummary) -> Table:
     """The most frequent values of the columns whose values are counted."""
     rows: list[tuple[Value, ...]] = []
     for column in layer.columns:
-        shown = [(value.value or '""', value.count) for value in column.top[:SHOWN_VALUES]]
-        if rest := column.other + sum(value.count for value in column.top[SHOWN_VALUES:]):
-            shown.append(("(all others)", rest))
-        rows += [
-            ("" if place else column.name, value, count, Share(count, column.values))
-            for place, (value, count) in enumerate(shown)
-        ]
+        shown = values("", "value", column, SHOWN_VALUES).rows if column.top else ()
+        rows += [("" if place else column.name, *row) for place, row in enumerate(shown)]
         if column.nulls and column.top:
             rows.append(("", "(null)", column.nulls, None))
     columns = heads("column", "value", ("rows", COUNT), ("share", SHARE))

@@ -10,9 +10,9 @@ from winnow.runners.first_look.analysis import MISSING, LanguageLook, Look, Sour
 from winnow.runners.first_look.found_files import Found
 from winnow.runners.first_look.proposal import Proposal
 from winnow.runners.first_look.unread import irregular_notes, unread_notes
-from winnow.runners.tables.quantities import share
+from winnow.runners.tables.quantities import grouped, share
 from winnow.runners.tables.table import Column, Share, Table, Value, heads, table
-from winnow.runners.tables.units import BYTES, COUNT, NAME, SHARE
+from winnow.runners.tables.units import BYTES, COUNT, NAME, SHARE, WORDS, Unit
 from winnow.runners.terminal.tables import print_line, print_tables
 from winnow.schemas.counts import count_of
 from winnow.schemas.identity import Json
@@ -68,23 +68,7 @@ def notes_of(found: Found, proposal: Proposal, look: Look) -> list[str]:
 def look_json(found: Found, proposal: Proposal, look: Look) -> dict[str, Json]:
     """The same for programs."""
     return {
-        "sources": [
-            {
-                "name": one.source.name,
-                "root": one.source.group.root,
-                "files": list(one.source.group.patterns),
-                "content": one.source.kind,
-                "file_count": len(one.source.group.files),
-                "bytes": one.source.group.bytes,
-                "rows_about": one.rows,
-                "rows_read": len(one.sampled.rows),
-                "pictures_read": one.pictures,
-                "median_characters": one.characters,
-                "dropped": dict(one.sampled.dropped.most_common()),
-                "quarantined": dict(one.sampled.quarantined.most_common()),
-            }
-            for one in look.sources
-        ],
+        "sources": table("", (*SOURCES, *DETAILS), look.sources).without("columns").to_json(),
         "languages": [
             {"code": one.code, "rows": one.rows, "kept": one.kept, "dropped_most_by": _named(one)}
             for one in look.languages
@@ -101,15 +85,23 @@ def _named(one: LanguageLook) -> Json:
     return None if one.dropped_by is None else {"reason": one.dropped_by[0], "rows": one.dropped_by[1]}
 
 
+ABOUT = Unit(lambda one: grouped(one if one < 1000 else float(f"{one:.2g}")))
 SOURCES: tuple[Column[SourceLook], ...] = (
-    Column("source", NAME, lambda one: one.source.name),
+    Column("source", NAME, lambda one: one.source.name, "name"),
     Column("content", NAME, lambda one: one.source.kind),
-    Column("files", COUNT, lambda one: len(one.source.group.files)),
-    Column("size", BYTES, lambda one: one.source.group.bytes),
-    Column("rows, about", COUNT, lambda one: one.rows if one.rows < 1000 else float(f"{one.rows:.2g}")),
-    Column("looked at", COUNT, lambda one: len(one.sampled.rows)),
-    Column("median characters", COUNT, lambda one: None if one.characters is None else round(one.characters)),
+    Column("files", COUNT, lambda one: len(one.source.group.files), "file_count"),
+    Column("size", BYTES, lambda one: one.source.group.bytes, "bytes"),
+    Column("rows, about", ABOUT, lambda one: one.rows, "rows_about"),
+    Column("looked at", COUNT, lambda one: len(one.sampled.rows), "rows_read"),
+    Column("median characters", Unit(lambda one: grouped(round(one))), lambda one: one.characters),
     Column("columns", NAME, lambda one: ", ".join(_columns(one))),
+)
+DETAILS: tuple[Column[SourceLook], ...] = (  # for programs
+    Column("root", NAME, lambda one: one.source.group.root),
+    Column("files", WORDS, lambda one: list(one.source.group.patterns)),
+    Column("pictures_read", COUNT, lambda one: one.pictures),
+    Column("dropped", WORDS, lambda one: dict(one.sampled.dropped.most_common())),
+    Column("quarantined", WORDS, lambda one: dict(one.sampled.quarantined.most_common())),
 )
 
 

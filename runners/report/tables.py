@@ -16,10 +16,12 @@ from winnow.runners.report.markup import (
     unbroken,
 )
 from winnow.runners.report.markup import table as element_of
+from winnow.runners.report.plots.bars import Part, Row, bars
 from winnow.runners.tables.table import Share, Table, Value
 from winnow.runners.tables.units import Unit
 
 SHADES = 5
+TONES = {"all others": "tone-rest"}  # of rankings
 
 
 def drawn(table: Table, beside: tuple[str, Sequence[Html]] | None = None) -> Html:
@@ -40,6 +42,15 @@ def drawn_in_parts(table: Table, most: int, more: str) -> list[Html]:
     """The first rows of a table, and the others folded under a title."""
     parts = [drawn(table.between(0, most))]
     return [*parts, folded(more, drawn(table.between(most, title=more)))] if table.rows[most:] else parts
+
+
+def ranking(table: Table, remark: str = "") -> Html:
+    """A table of names, counts and shares as bars, with its numbers folded below."""
+    shares = [(str(name), of) for name, _, of in table.rows if isinstance(of, Share)]
+    rows = [Row(name, (Part(table.heads[0].title, of.part, TONES.get(name, "tone-1")),)) for name, of in shares]
+    whole = shares[0][1].whole if shares else 0
+    parts = [element("h3", plain(table.title)), bars(table.title, rows, whole), folded("Exact numbers", drawn(table))]
+    return element("div", *parts, *([note(remark)] if remark else []), class_="ranking")
 
 
 def note(text: str) -> Html:

@@ -15,7 +15,7 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.forgetting.outputs import DECISIONS
 from winnow.pipelines.ingest.planning.context import IngestContext
-from winnow.pipelines.ingest.planning.stage import SourcePlan, plan_sources
+from winnow.pipelines.ingest.planning.stage import plan_sources
 from winnow.pipelines.preflight.check import (
     AskedOperators,
     AskedScores,
@@ -30,7 +30,6 @@ from winnow.pipelines.query.generation import read_as
 from winnow.pipelines.query.recipe_rules import pinned_rules
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
-from winnow.pipelines.running.ledger.ingest_tasks import IngestTasks
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_tasks
 from winnow.pipelines.store.generations import NoStoreError, Store
@@ -42,20 +41,17 @@ from winnow.runners.estimating.rates import Rates, ingest_part, read_rates
 from winnow.runners.estimating.scores import PlannedScore, planned_scores, print_needs
 from winnow.runners.estimating.tables import duration, estimate_json, print_estimate
 from winnow.runners.facts.coverage import print_coverage
+from winnow.runners.facts.planned_sources import Planned, planned_sources, print_sources
 from winnow.runners.facts.rules import print_rules
 from winnow.runners.stages.lists.whole_file import registered_file
 from winnow.runners.stages.rule_decisions import rule_decisions, write_dropped
 from winnow.runners.stages.running.warming import warm_kernels
 from winnow.runners.tables.quantities import byte_size
 from winnow.runners.terminal.tables import print_json, print_remarks
-from winnow.schemas.counts import count_of
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe import resolved_yaml
 from winnow.schemas.records import Generation
-
-FIRST_TASKS = 8
-FIRST_PATHS = 3
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ class RecipePlan:
     generation: Generation | None
     state: str
     context: IngestContext
-    sources: tuple[tuple[SourcePlan, IngestTasks], ...]  # with the unfinished tasks
+    sources: tuple[Planned, ...]
 
     @property
     def pending_bytes(self) -> int:
@@ -195,18 +191,7 @@ def _json(
         "recipe": plan.resolved,
         "store": plan.store.root,
         "generation": None if plan.generation is None else plan.generation.number,
-        "sources": [
-            {
-                "name": one.name,
-                "files": len(one.listing.files),
-                "bytes": one.listing.bytes,
-                "tasks": len(one.intake.tasks),
-                "pending": len(pending),
-                "changed": list(one.intake.changed),
-                "vanished": list(one.intake.vanished),
-            }
-            for one, pending in plan.sources
-        ],
+        "sources": planned_sources(plan.sources).to_json(),
         "pending_bytes": plan.pending_bytes,
         "scores": [one.to_json() for one in scores],
         "notes": notes,
@@ -219,38 +204,13 @@ def _print_plan(
     plan: RecipePlan, scores: Sequence[PlannedScore], notes: list[str], left: str, console: Console
 ) -> None:
     console.print(f"store   {plan.store.root} ({plan.state})", soft_wrap=True, markup=False)
-    for source, pending in plan.sources:
-        _print_source(console, source, pending)
+    console.print()
+    print_sources(plan.sources, console)
     layers = {} if plan.generation is None else plan.generation.layers
     print_needs(scores, layers[layout.SAMPLES].shards if layout.SAMPLES in layers else 0, console)
-    console.print(f"\nestimate  {left}", markup=False, soft_wrap=True)
+    console.print(f"estimate  {left}", markup=False, soft_wrap=True)
     for note in notes:
         console.print(f"note      {note}", markup=False, soft_wrap=True)
-
-
-def _print_source(console: Console, plan: SourcePlan, pending: IngestTasks) -> None:
-    files, tasks = len(plan.listing.files), plan.intake.tasks
-    console.print(
-        f"\nsource  {plan.name}: {count_of(files, 'file')}, {byte_size(plan.listing.bytes)}; "
-        f"{count_of(len(tasks), 'task')}, {len(pending):,} to do",
-        markup=False,
-    )
-    unfinished = HashSet(pending.names)
-    for task in tasks[:FIRST_TASKS]:
-        mark = "to do" if task.name in unfinished else "done"
-        part = task.files[0].part
-        where = part.path if len(task.files) == 1 else f"{count_of(len(task.files), 'file')} from {part.path}"
-        cut = "" if part.whole or len(task.files) > 1 else f" [{part.start:,}, {part.end:,})"
-        console.print(f"  {mark:<6}{task.name}  {where}{cut}", soft_wrap=True, markup=False)
-    if len(tasks) > FIRST_TASKS:
-        console.print(f"  … and {len(tasks) - FIRST_TASKS:,} more")
-    for paths, one, several in (
-        (plan.intake.changed, "file changed since it was ingested", "files changed since they were ingested"),
-        (plan.intake.vanished, "file is gone; its rows are kept", "files are gone; their rows are kept"),
-    ):
-        if paths:
-            some = ", ".join(paths[:FIRST_PATHS]) + (", …" if len(paths) > FIRST_PATHS else "")
-            console.print(f"  {count_of(len(paths), one, several)}: {some}", soft_wrap=True, markup=False)
 
 
 def _estimate(plan: RecipePlan, left: Sequence[StageEstimate], rates: Rates) -> str:

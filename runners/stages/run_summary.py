@@ -12,10 +12,10 @@ from winnow.pipelines.store.location import open_store_at
 from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.failures import system_error
 from winnow.runners.facts.examples import UnfinishedRun
+from winnow.runners.facts.exports import print_exports
 from winnow.runners.facts.mixture import print_plan_line
 from winnow.runners.facts.rules import print_rules
 from winnow.runners.facts.store import print_summary
-from winnow.runners.stages.exports.recipe_exports import print_exports
 from winnow.runners.stages.finished_run import RecipeRun
 from winnow.runners.stages.reached import Reached
 from winnow.runners.stages.reports.writing import write_report, write_report_of_records

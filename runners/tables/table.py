@@ -20,7 +20,7 @@ class Share(NamedTuple):
     whole: int
 
 
-Value: TypeAlias = str | int | float | Share | None
+Value: TypeAlias = Json | Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,10 @@ class Table:
         rows = [(*row[:at], str(row[at])[:characters], *row[at + 1 :]) for row in self.rows]
         return replace(self, rows=rows)
 
-    def filled(self) -> "Table":
-        """The same without columns that have no value in any row; without rows, unchanged."""
-        some = [place for place in range(len(self.heads)) if any(row[place] for row in self.rows)]
+    def filled(self, *titles: str) -> "Table":
+        """The same without those of these columns, or of all, that have no value in any row; without rows, all."""
+        kept = [bool(titles) and head.title not in titles for head in self.heads]
+        some = [place for place, stays in enumerate(kept) if stays or any(row[place] for row in self.rows)]
         return self._of(some) if self.rows else self
 
     def _of(self, places: Sequence[int]) -> "Table":

@@ -1,8 +1,6 @@
 """`winnow export`: write the mixture in the recipe's formats."""
 
 import argparse
-import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,8 +56,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Export, verify exports, or list the ids that would be exported."""
     console = begin("export", options.recipe, quiet=options.json)
-    from winnow.runners.stages.exports.recipe_exports import export, print_exports
+    from winnow.runners.facts.exports import finished_exports, print_exports
+    from winnow.runners.stages.exports.recipe_exports import export
     from winnow.runners.stages.mixing import parse_sample
+    from winnow.runners.terminal.tables import print_json
 
     sample = None if options.sample is None else parse_sample(options.sample)
     if options.verify:
@@ -69,12 +69,13 @@ def run(options: argparse.Namespace) -> int:
     if options.id_list is not None:
         listed = _list_ids(recipe, sample, engine, Path(options.id_list), console)
         if options.json:
-            _print_json(listed)
+            print_json(listed)
         return 0
     done = export(recipe, engine, console, sample, replace=options.replace, all_notes=options.notes)
     _refresh_report(recipe, engine, console, done)
     if options.json:
-        _print_json(_exported(done))
+        told = finished_exports(done.finished).without("plan").to_json()
+        print_json({"plan": done.mixed.record.plan.name, "exports": told})
     else:
         print_exports(done.finished, console)
     return 0
@@ -100,7 +101,9 @@ def _refresh_report(recipe: "BoundRecipe", engine: "Engine", console: "Console",
 def _verify(recipe: "BoundRecipe", sample: "Fraction | None", options: argparse.Namespace, console: "Console") -> int:
     """Verify existing exports without writing."""
     from winnow.runners.stages.exports.recipe_exports import require_export_entries
-    from winnow.runners.stages.exports.verifying import print_verified, verify_exports
+    from winnow.runners.stages.exports.verifying import VERIFIED, print_verified, verify_exports
+    from winnow.runners.tables.table import table
+    from winnow.runners.terminal.tables import print_json
 
     if options.replace:
         raise WinnowError(
@@ -112,7 +115,7 @@ def _verify(recipe: "BoundRecipe", sample: "Fraction | None", options: argparse.
     found = verify_exports(recipe, sample)
     if not options.json:
         return 0 if print_verified(found, console) else 1
-    _print_json({"exports": [one.to_json() for one in found]})
+    print_json({"exports": table("", VERIFIED, found).to_json()})
     return 0 if all(not one.wrong for one in found) else 1
 
 
@@ -139,31 +142,6 @@ def _list_ids(
         raise WinnowError(f"--id-list {file}: cannot be written: {error.strerror or error}") from None
     console.print(f"id list {file}: {count_of(count, 'sample')}; plan {plan}", markup=False, soft_wrap=True)
     return {"plan": plan, "file": str(file), "samples": count}
-
-
-def _exported(done: "Exported") -> "dict[str, Json]":
-    return {
-        "plan": done.mixed.record.plan.name,
-        "exports": [
-            {
-                "format": one.manifest.format,
-                "path": one.export.path,
-                "new": one.new,
-                "outputs": {name: dict(output) for name, output in one.manifest.outputs.items()},
-                "files": len(one.manifest.files),
-                "bytes": sum(file.bytes for file in one.manifest.files),
-                "left_out": [asdict(lost) for lost in one.manifest.left_out],
-                "notes": list(one.manifest.notes),
-            }
-            for one in done.finished
-        ],
-    }
-
-
-def _print_json(found: "dict[str, Json]") -> None:
-    import orjson
-
-    sys.stdout.write(orjson.dumps(found).decode() + "\n")
 
 
 COMMAND = Command(

@@ -27,13 +27,13 @@ from winnow.pipelines.reading.items import item_of_id
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.kept_facts import find_facts, put_facts
 from winnow.pipelines.store.tables import read_rows
-from winnow.runners.facts.duplicates import kinds, largest, remarks
+from winnow.runners.facts.duplicates import KINDS, kinds, largest, remarks
 from winnow.runners.facts.examples import DuplicatesFound, ExamplePicture
 from winnow.runners.stages.duplicates.excerpts import Excerpts
 from winnow.runners.stages.duplicates.members import run_duplicates_show
 from winnow.runners.stages.running.command_jobs import command_jobs
 from winnow.runners.tables.quantities import grouped
-from winnow.runners.tables.table import Table, Value, each, heads
+from winnow.runners.tables.table import Table, Value, each, heads, table
 from winnow.runners.tables.units import COUNT, NAME
 from winnow.runners.terminal.tables import is_plain, print_json, print_line, print_tables
 from winnow.schemas.errors import RecipeError, WinnowError
@@ -171,14 +171,7 @@ def _json(found: Sequence[Overview], excerpts: Excerpts) -> dict[str, Json]:
 
 def _overview_json(one: Overview, excerpts: Excerpts) -> dict[str, Json]:
     return {
-        "rows": one.rows,
-        "compared": one.compared,
-        "forgotten": one.forgotten,
-        "stale": one.stale,
-        "clusters": one.clusters,
-        "rows_in_clusters": one.clustered,
-        "surplus": one.surplus,
-        "most_rows": one.most_rows,
+        **table("", KINDS, [one]).without("kind", "means", "of", "share").to_json()[0],
         "sizes": dict(zip(BIN_NAMES, one.sizes, strict=True)),
         "largest": [_cluster_json(cluster, one.kind, excerpts) for cluster in one.largest],
     }

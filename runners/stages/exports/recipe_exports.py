@@ -1,10 +1,9 @@
 """From a recipe to finished exports, each with its card, or to the list of the ids that they would hold."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from itertools import groupby
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +11,6 @@ import pyarrow.compute as pc
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.export.places.manifest import MANIFEST, LeftOut
 from winnow.pipelines.export.planning.id_list import write_id_list
 from winnow.pipelines.export.stage import BoundExport, Closing, Finished, Written, bind_exports
 from winnow.pipelines.forgetting.outputs import EXPORT, lost_generation, register, register_finished
@@ -30,15 +28,8 @@ from winnow.runners.stages.reached import Reached
 from winnow.runners.stages.recording import record_export
 from winnow.runners.stages.reports.mixture_card import card_of, gather_facts
 from winnow.runners.stages.running.stage_run import Clock, StageRun
-from winnow.runners.tables.escaping import visible
-from winnow.runners.tables.quantities import byte_size
-from winnow.runners.terminal.tables import print_remarks
-from winnow.schemas.counts import count_of
 from winnow.schemas.errors import RecipeError, StoreError
-from winnow.schemas.identity import Json
 from winnow.schemas.mixture import VALIDATION
-
-SHOWN_FILES = 10  # of each reason for which samples are left out
 
 
 @dataclass(frozen=True)
@@ -127,40 +118,6 @@ def require_export_entries(recipe: BoundRecipe) -> None:
     """Raise an error if the recipe has no exports; binds none of them."""
     if not recipe.config.export:
         raise RecipeError(f"{recipe.file}: has no export; add one, such as export: [{{parquet: {{path: out/hf}}}}]")
-
-
-def print_exports(finished: Sequence[Finished], console: Console) -> None:
-    """Print one line per export."""
-    for one in finished:
-        manifest = one.manifest
-        size = sum(file.bytes for file in manifest.files)
-        counts = ", ".join(f"{name} {_samples(output)}" for name, output in manifest.outputs.items())
-        console.print(
-            f"{manifest.format:<12}{one.export.path}: {counts}; {count_of(len(manifest.files), 'file')}, "
-            f"{byte_size(size)}; plan {manifest.plan}",
-            markup=False,
-            soft_wrap=True,
-        )
-        print_remarks(console, (f"{one.export.path}: {line}" for line in left_out_lines(manifest.left_out)))
-
-
-def left_out_lines(left_out: Sequence[LeftOut]) -> Iterator[str]:
-    """Yield what an export lacks: the first files of each reason by name, and how many others there are."""
-    for reason, found in groupby(sorted(left_out, key=lambda lost: lost.reason), lambda lost: lost.reason):
-        lost = list(found)
-        for one in lost[:SHOWN_FILES]:
-            yield f"{count_of(one.samples, 'sample')} left out: {reason}, {visible(one.file)} ({one.detail})"
-        if others := lost[SHOWN_FILES:]:
-            yield (
-                f"{count_of(sum(one.samples for one in others), 'sample')} left out: {reason}, "
-                f"in {count_of(len(others), 'more file')}, which {MANIFEST} names"
-            )
-
-
-def _samples(output: Mapping[str, Json]) -> str:
-    found = output["samples"]
-    assert isinstance(found, int)
-    return count_of(found, "sample")
 
 
 def list_ids(mixed: Mixed, file: Path) -> int:

@@ -1,12 +1,13 @@
 """`winnow export --verify`: checks that all exports of a recipe are unchanged. Nothing is written."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.export.formats.protocol import FileRecord
 from winnow.pipelines.export.places.existing import damages, first_few, foreign_files
 from winnow.pipelines.export.places.manifest import Manifest
 from winnow.pipelines.export.places.opening import existing_manifest, is_being_written
@@ -17,9 +18,11 @@ from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.tables.quantities import byte_size
+from winnow.runners.tables.table import Column, table
+from winnow.runners.tables.units import BYTES, COUNT, NAME, REASON, WORDS, Unit
+from winnow.runners.terminal.tables import print_tables
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import ExportError, WinnowError
-from winnow.schemas.identity import Json
 from winnow.schemas.problems import Problems
 
 
@@ -41,21 +44,20 @@ class Verified:
     notes: list[str] = field(default_factory=list)
 
     @property
-    def bytes(self) -> int:
-        """The size of all its files, according to its manifest."""
-        return sum(file.bytes for file in self.manifest.files) if self.manifest is not None else 0
+    def files(self) -> Sequence[FileRecord]:
+        """All its files, according to its manifest."""
+        return () if self.manifest is None else self.manifest.files
 
-    def to_json(self) -> dict[str, Json]:
-        """Plain values for JSON."""
-        return {
-            "path": self.path,
-            "plan": None if self.manifest is None else self.manifest.plan,
-            "verified": not self.wrong,
-            "files": 0 if self.manifest is None else len(self.manifest.files),
-            "bytes": self.bytes,
-            "problems": list(self.wrong),
-            "notes": list(self.notes),
-        }
+
+VERIFIED: tuple[Column[Verified], ...] = (
+    Column("place", REASON, lambda one: one.path, "path"),
+    Column("plan", NAME, lambda one: None if one.manifest is None else one.manifest.plan),
+    Column("state", Unit(lambda one: "ok" if one else "WRONG", number=False), lambda one: not one.wrong, "verified"),
+    Column("files", COUNT, lambda one: len(one.files)),
+    Column("size", BYTES, lambda one: sum(file.bytes for file in one.files), "bytes"),
+    Column("problems", WORDS, lambda one: one.wrong),
+    Column("notes", WORDS, lambda one: one.notes),
+)
 
 
 def verify_exports(recipe: BoundRecipe, sample: Fraction | None = None) -> list[Verified]:
@@ -69,26 +71,22 @@ def verify_exports(recipe: BoundRecipe, sample: Fraction | None = None) -> list[
 
 def print_verified(found: list[Verified], console: Console) -> bool:
     """Print the results and a last line; returns whether all exports are unchanged."""
+    print_tables(console, table("Exports", VERIFIED, found).without("problems", "notes"))
     for one in found:
-        if not one.wrong and one.manifest is not None:
-            _print(console, "ok", f"{one.path}: {_size_text([one])} verified; plan {one.manifest.plan}")
         for line in one.wrong:
             _print(console, "WRONG", f"{one.path}: {line}")
         for line in one.notes:
             _print(console, "note", f"{one.path}: {line}")
     good = [one for one in found if not one.wrong]
     of = "" if len(good) == len(found) else f"{len(good)} of "
-    _print(console, "verified", f"{of}{len(found)} exports: {_size_text(good)}")
+    files = [file for one in good for file in one.files]
+    size = byte_size(sum(file.bytes for file in files))
+    _print(console, "verified", f"{of}{len(found)} exports: {count_of(len(files), 'file')}, {size}")
     return len(good) == len(found)
 
 
 def _print(console: Console, word: str, line: str) -> None:
     console.print(f"{word:<10}{line}", markup=False, soft_wrap=True)
-
-
-def _size_text(found: list[Verified]) -> str:
-    files = sum(len(one.manifest.files) for one in found if one.manifest is not None)
-    return f"{count_of(files, 'file')}, {byte_size(sum(one.bytes for one in found))}"
 
 
 def _plan(recipe: BoundRecipe, sample: Fraction | None) -> _RequestedPlan:

@@ -20,7 +20,9 @@ from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store.generations import Store
 from winnow.runners.facts.card_parts import SHOWN_LANGUAGES, dropped, front_matter, language_word, safety, titled
+from winnow.runners.facts.figures import given_by
 from winnow.runners.facts.mixture import PARTS, SHOWN_ON_PAGES, exposures, strata
+from winnow.runners.facts.store import origins
 from winnow.runners.report.markdown import table, text
 from winnow.runners.stages.reports.summarise import summarise
 from winnow.runners.stages.rule_decisions import rule_decisions
@@ -30,7 +32,7 @@ from winnow.runners.tables.units import COUNT, NAME, SHARE
 from winnow.schemas.counts import count_of
 from winnow.schemas.environment.version import winnow_version
 from winnow.schemas.identity import Json, fingerprint_of
-from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedStratum
+from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput
 from winnow.schemas.recipe import EditEntry, resolved_yaml
 from winnow.schemas.records import Generation
 from winnow.schemas.summary import StoreSummary
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 README, CARD = "README.md", "card.json"
 
+_AMOUNTS = ("available", "exposed", "asked", "target", "given", "unique")
 _READ_BY_HUBS = (".parquet", ".jsonl", ".jsonl.zst", ".jsonl.gz", ".tar")  # not the files beside them, such as indices
 
 
@@ -115,7 +118,7 @@ def _readme(facts: MixtureFacts, written: Written) -> str:
 
 def _front_matter(facts: MixtureFacts, written: Written) -> str:
     """The metadata for model hubs: languages, size, the files of each split, and types that no file states."""
-    given = _by(written.plan, lambda one: one.stratum.language)
+    given = given_by(written.plan, "language")
     more: list[str] = []
     patterns = {output.name: _pattern(written, output.name) for output in written.plan.outputs}
     # An output without a sample has no files; without this list the others would all be one split, `train`.
@@ -182,19 +185,15 @@ def _ledger(plan: MixturePlan) -> str:
 
 
 def _sources(facts: MixtureFacts, plan: MixturePlan) -> str:
-    given = _by(plan, lambda one: one.stratum.source)
-    both = [(source, given.get(source.name, Amount())) for source in facts.store.sources]
-    rows = [
-        (one.name, one.source_class, one.licence, one.records, amount.samples, amount.units) for one, amount in both
-    ]
-    amounts = (("records", COUNT), ("samples given", COUNT), (f"{plan.unit} given", COUNT))
-    columns = heads("source", "class", "licence", *amounts)
-    return "## Sources\n\n" + table(Table("", columns, rows))
+    given = given_by(plan, "source")
+    amounts = [given.get(source.name, Amount()) for source in facts.store.sources]
+    shown = origins(facts.store).beside("samples given", COUNT, [one.samples for one in amounts])
+    return "## Sources\n\n" + table(shown.beside(f"{plan.unit} given", COUNT, [one.units for one in amounts]))
 
 
 def _languages(plan: MixturePlan) -> str:
     families = {one.stratum.language: one.stratum.family for output in plan.outputs for one in output.strata}
-    given = _by(plan, lambda one: one.stratum.language)
+    given = given_by(plan, "language")
     whole = sum(amount.units for amount in given.values())
     ordered = [
         (code, language_word(code), families[code], amount)
@@ -252,14 +251,6 @@ def _edits(entries: Sequence[EditEntry]) -> str:
     return f"## Edits of texts\n\n{table(Table('', columns, rows))}\n{remark}"
 
 
-def _by(plan: MixturePlan, key: Callable[[PlannedStratum], str]) -> dict[str, Amount]:
-    found: dict[str, Amount] = {}
-    for output in plan.outputs:
-        for one in output.strata:
-            found[key(one)] = found.get(key(one), Amount()) + one.given
-    return found
-
-
 def _json(facts: MixtureFacts, written: Written) -> dict[str, Json]:
     plan = written.plan
     shingled = facts.recipe.shingled
@@ -274,10 +265,7 @@ def _json(facts: MixtureFacts, written: Written) -> dict[str, Json]:
         "tokenizer": plan.tokenizer,
         "sample": plan.sample,
         "max_epochs": plan.max_epochs,
-        "sources": [
-            {"name": source.name, "class": source.source_class, "licence": source.licence, "records": source.records}
-            for source in facts.store.sources
-        ],
+        "sources": origins(facts.store).to_json(),
         "outputs": [_output_json(output) for output in plan.outputs],
         "left_out": {
             "mixture": {reason: amount.samples for reason, amount in plan.left_out.items()},
@@ -310,16 +298,7 @@ def _output_json(output: PlannedOutput) -> dict[str, Json]:
         "given": asdict(output.given),
         "notes": output.notes,
         "strata": [
-            asdict(one.stratum)
-            | {
-                "available": asdict(one.available),
-                "exposed": one.exposed,
-                "asked": one.asked,
-                "target": one.target,
-                "given": asdict(one.given),
-                "unique": asdict(one.unique),
-                "repeated": asdict(one.repeated),
-            }
-            for one in output.strata
+            asdict(one.stratum) | {name: values[name] for name in _AMOUNTS} | {"repeated": asdict(one.repeated)}
+            for one, values in zip(output.strata, map(asdict, output.strata), strict=True)
         ],
     }

@@ -7,8 +7,9 @@ import orjson
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.score.overview import SHOWN, ScoreComparison, ScoreOverview, read_scores
 from winnow.pipelines.store.generations import Store
-from winnow.runners.facts.scores import median
+from winnow.runners.facts.scores import SCORES
 from winnow.runners.stages.rule_decisions import RuleDecisions
+from winnow.runners.tables.table import table
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json
 from winnow.schemas.records import Generation
@@ -52,12 +53,7 @@ def with_scores(summary: bytes, found: Sequence[ScoreOverview]) -> bytes:
 
 def _json(overview: ScoreOverview) -> dict[str, Json]:
     return {
-        "name": overview.name,
-        "task": overview.task,
-        "rows": overview.rows,
-        "scored": overview.scored,
-        "dropped": overview.dropped,
-        "median": median(overview.score),
+        **table("", SCORES, [overview]).without("filter", "share").to_json()[0],
         "fits": [
             {
                 "by": fit.name,

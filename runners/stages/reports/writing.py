@@ -147,26 +147,12 @@ def _exports(recipe: BoundRecipe | None) -> Iterator[ExportState]:
     except WinnowError:  # an option is wrong, or a package is missing: winnow export says so
         return
     for entry, one in zip(recipe.config.export, bound, strict=True):
-        state = ExportState(one.format.name, entry.path)
+        manifest = problem = None
         try:
             manifest = existing_manifest(one.path)
         except (WinnowError, OSError) as error:
-            yield replace(state, problem=str(error).splitlines()[0])
-            continue
-        if manifest is not None:
-            state = replace(
-                state,
-                plan=manifest.plan,
-                outputs={name: _samples(output.get("samples")) for name, output in manifest.outputs.items()},
-                files=len(manifest.files),
-                bytes=sum(file.bytes for file in manifest.files),
-                left_out=sum(lost.samples for lost in manifest.left_out),
-            )
-        yield state
-
-
-def _samples(count: object) -> int:
-    return count if isinstance(count, int) else 0
+            problem = str(error).splitlines()[0]
+        yield ExportState(one.format.name, entry.path, manifest, problem)
 
 
 def report_title(store: str, recipe: str | None = None) -> str:

@@ -9,6 +9,7 @@ import pytest
 from tests.messages import assert_told
 from winnow.runners.facts import content
 from winnow.runners.facts.examples import EXCERPT_CHARACTERS, ExampleRange, ExampleRow, Examples
+from winnow.runners.facts.quarantine import quarantine
 from winnow.runners.report.block import Block
 from winnow.schemas.summary import (
     Bin,
@@ -167,13 +168,13 @@ def test_languages_are_those_that_extractors_found_declared() -> None:
 
 def test_ranges_are_shown_with_where_they_are() -> None:
     examples = Examples(ranges=(ExampleRange("bomb", "crawl", "a/b.warc.gz", 12345, 678, "bytes", "too large"),))
-    block = shown(content.quarantine(store(CRAWL), examples))
+    block = shown(quarantine(store(CRAWL), examples))
     assert_told(str(block.brief), "400 records", whole=True)
     assert cells(block, "Reasons for quarantine") == [["bomb", "400", "100.0 %"]]
     row = ["bomb", "crawl", "a/b.warc.gz", "12,345", "678", "bytes", "too large"]
     assert cells(block, "Examples of ranges") == [row]
-    assert cells(shown(content.quarantine(store(), examples)), "Examples of ranges") == [row]
-    assert content.quarantine(store(PHOTOS), NOTHING) is None
+    assert cells(shown(quarantine(store(), examples)), "Examples of ranges") == [row]
+    assert quarantine(store(PHOTOS), NOTHING) is None
 
 
 def test_layers_and_stages_are_listed_with_what_they_hold() -> None:
@@ -207,7 +208,7 @@ def test_columns_of_numbers_are_aligned_as_such() -> None:
     stage = StageSummary("ingest", 40, 2003, 1003)
     whole = store(CRAWL, PHOTOS, layers=STATUSES, stages=[stage])
     examples = Examples(ranges=(ExampleRange("bomb", "crawl", "a.gz", 1, 2, "bytes", ""),))
-    sections = (content.funnel, content.kinds, content.quarantine, content.extractors, content.layers)
+    sections = (content.funnel, content.kinds, quarantine, content.extractors, content.layers)
     tables = "".join(shown(section(whole, examples)).body for section in sections)
     kinds = {
         (kind, bool(re.fullmatch(r"(\d[\d,.]*)( %| · .*| [KMG]?i?B)?", html.unescape(re.sub("<[^>]*>", "", text)))))

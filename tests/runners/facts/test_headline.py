@@ -8,6 +8,8 @@ import pytest
 
 from tests.messages import assert_told
 from tests.runners.report.test_report import Page
+from winnow.pipelines.export.formats.protocol import FileRecord
+from winnow.pipelines.export.places.manifest import Manifest
 from winnow.pipelines.rules.decisions import Tally
 from winnow.pipelines.rules.summary import GroupEffect, RuleEffect, RulesSummary
 from winnow.runners.facts.examples import Examples, ExportState
@@ -113,10 +115,20 @@ PLAN = MixturePlan(
         PlannedOutput("cooldown", 0, ()),
     ),
 )
+
+
+def export(name: str, place: str, plan: str, counts: dict[str, int], *sizes: int) -> ExportState:
+    """A finished export with these samples, and files of these sizes."""
+    files = tuple(FileRecord(f"{number}", size, "0" * 32) for number, size in enumerate(sizes))
+    outputs = {output: {"samples": count} for output, count in counts.items()}
+    return ExportState(name, place, Manifest(name, plan, "", "", None, 0, "", "", outputs, files, ()))
+
+
 EXPORTS = (
-    ExportState("parquet", "out/parquet", PLAN.name, {"train": 152, "validation": 5}, 3, 2048),
-    ExportState("webdataset", "out/wds", "0123456789abcdef", {"train": 9}, 1, 10),
+    export("parquet", "out/parquet", PLAN.name, {"train": 152, "validation": 5}, 1024, 512, 512),
+    export("webdataset", "out/wds", "0123456789abcdef", {"train": 9}, 10),
     ExportState("mds", "out/mds"),
+    ExportState("jsonl", "out/jsonl", problem="out/jsonl: not a manifest of winnow"),
 )
 EXAMPLES = Examples(rules=RULES, plan=PLAN, exports=EXPORTS)
 
@@ -166,10 +178,11 @@ def test_the_mixture_says_what_was_asked_and_given(rendered: str) -> None:
 
 
 def test_exports_are_as_their_folders_say(rendered: str) -> None:
-    exports = section(rendered, "exports")
-    assert "|parquet|out/parquet|train 152|validation 5|3|2.0 KiB|complete|" in exports
+    exports = section(rendered, "exports").replace("\N{NO-BREAK SPACE}", " ")
+    assert "|parquet|out/parquet|train 152, validation 5|3|2.0 KiB|complete|" in exports
     assert "of another plan, 0123456789abcdef" in exports
-    assert "|mds|out/mds|-|0|0 B|not written yet|" in exports
+    assert "|mds|out/mds|-|-|-|not written yet|" in exports
+    assert "|jsonl|out/jsonl|-|-|-|out/jsonl: not a manifest of winnow|" in exports
 
 
 def test_languages_are_counted_before_and_after(rendered: str) -> None:

@@ -11,7 +11,7 @@ from tests.messages import assert_told, assert_told_each
 from tests.pipelines.export.test_media import png
 from tests.runners.mixtures.tiny import MIX, RECIPE, Tiny, tree
 from winnow.pipelines.export.places.manifest import LeftOut
-from winnow.runners.stages.exports.recipe_exports import left_out_lines
+from winnow.runners.facts.exports import left_out_lines
 
 ONE = "{jsonl: {path: out/jsonl}}"
 
