@@ -101,12 +101,12 @@ class RowLookup:
     """
 
     max_answers: Callable[[Any], int]  # the most per key: those of the rows with the smallest ids
-    wanted_keys: Callable[[Any, pa.RecordBatch], pa.Array]
-    """The keys that rows want, in any order; null for none."""
     offered_keys: Callable[[Any, pa.RecordBatch], tuple[NDArray[np.int64], pa.Array]]
     """Row numbers, and the key that each offers, without nulls; rows and keys may repeat."""
     load: Callable[[Any, pa.RecordBatch], Kernel]
     """The kernel for a shard, from the answers to its rows, sorted by key and id."""
+    wanted_keys: Callable[[Any, pa.RecordBatch], pa.Array] | None = None
+    """The keys that rows want, in any order; null for none. None: those that they offer."""
     answers_for: Callable[[Any, pa.RecordBatch, NDArray[np.int64], pa.Array], pa.RecordBatch] | None = None
     """The answers of rows to keys that they offer: one for each pair of row and key. None: the id says enough."""
     answer_columns: pa.Schema = field(default_factory=lambda: pa.schema([]))  # of the batches of `answers_for`

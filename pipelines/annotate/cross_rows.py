@@ -146,7 +146,8 @@ class CrossRowJob:
         for numbers, batch, ids in self._read(shard):
             rows, keys = lookup.offered_keys(config, batch)
             yield offered(keys, ids.take(pa.array(rows)), global_rows(shard, numbers[rows]), self._most)
-            asked.append(lookup.wanted_keys(config, batch).drop_null().unique())
+            wanted = keys if lookup.wanted_keys is None else lookup.wanted_keys(config, batch).drop_null()
+            asked.append(wanted.unique())
         keys = pa.concat_arrays(asked).unique()
         put_part(self.steps.objects, self.steps.scratch, "asked", shard, _batch(ASKED, [keys]))
         rows, counts = np.zeros(len(keys), np.int64), np.full(len(keys), _ASKS, np.int64)

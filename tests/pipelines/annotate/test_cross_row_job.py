@@ -1,6 +1,6 @@
 """The job that brings the rows of a store together: which rows take part, which keys are answered, what is read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,7 +80,7 @@ def bound_operator(where: str | None = None) -> BoundOperator:
     return next(one for one in recipe.operators if one.layer == OPERATOR.name)
 
 
-def answers(bound: BoundOperator, *shards: list[tuple[int, str | None, str]]) -> list[list[tuple[str, int, int]]]:
+def answers(bound: BoundOperator, *shards: Sequence[tuple[int, str | None, str]]) -> list[list[tuple[str, int, int]]]:
     """Of each shard: the texts that got an answer, the number of the answering row, and the total.
 
     A row is its number, its text and its licence.
@@ -95,7 +95,7 @@ def answers(bound: BoundOperator, *shards: list[tuple[int, str | None, str]]) ->
                 "licence": pa.array([row[2] for row in rows], SAMPLES.field("licence").type),
             }
         )
-        put = put_table(objects, table, lambda digest, number=number: f"s{number}.{digest}.parquet")
+        put = put_table(objects, table, (f"s{number}." + "{}.parquet").format)
         listed.append(ListedShard(f"s{number}", "lines", len(rows), {layout.SAMPLES: put.path}))
     shard_list = ShardList(objects, put_shard_list(objects, "test", listed), "scratch", ListedShard)
     job = CrossRowJob(bound, JobSteps(objects, "scratch"), shard_list, 2)
