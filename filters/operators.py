@@ -96,20 +96,24 @@ class Assets(Protocol):
 class RowLookup:
     """How an operator looks up other rows of the store by key: some rows want a key, others offer it and answer.
 
-    All functions get the operator's configuration, and batches with the columns that it reads. Values must depend only
-    on these, so that they are the same however rows are divided into shards.
+    All functions get the operator's configuration, and batches with the columns that it reads, of the rows that it
+    measures. Values must depend only on these, so that they are the same however rows are divided into shards.
     """
 
     max_answers: Callable[[Any], int]  # the most per key: those of the rows with the smallest ids
-    wanted_keys: Callable[[Any, pa.RecordBatch], pa.Array]
-    """The keys that rows want, in any order; null for none."""
     offered_keys: Callable[[Any, pa.RecordBatch], tuple[NDArray[np.int64], pa.Array]]
     """Row numbers, and the key that each offers, without nulls; rows and keys may repeat."""
-    answers_for: Callable[[Any, pa.RecordBatch, NDArray[np.int64], pa.Array], pa.RecordBatch]
-    """The answers of rows to keys that they offer: one for each pair of row and key."""
-    answer_columns: pa.Schema  # of the batches of `answers_for`
     load: Callable[[Any, pa.RecordBatch], Kernel]
     """The kernel for a shard, from the answers to its rows, sorted by key and id."""
+    wanted_keys: Callable[[Any, pa.RecordBatch], pa.Array] | None = None
+    """The keys that rows want, in any order; null for none. None: those that they offer."""
+    answers_for: Callable[[Any, pa.RecordBatch, NDArray[np.int64], pa.Array], pa.RecordBatch] | None = None
+    """The answers of rows to keys that they offer: one for each pair of row and key. None: the id says enough."""
+    answer_columns: pa.Schema = field(default_factory=lambda: pa.schema([]))  # of the batches of `answers_for`
+    least_total: Callable[[Any], int] = field(default=lambda _config: 1)
+    """From how many offering rows on a key is answered."""
+    sent_bytes: int = 2
+    """The bytes of offers for each byte of the objects that are read, about: these are compressed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

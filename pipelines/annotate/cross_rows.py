@@ -1,21 +1,25 @@
 """Brings rows of a store together for an operator that compares them: rows that ask for a key, and rows that offer it.
 
 Shards send the digests of their keys (`OFFERS`). For each asked key, a partition chooses the offering rows with the
-smallest ids. Only those rows are read again, and their content (`CHOSEN`) goes to the shards that asked. So the
-exchange carries one fixed-size line for each key that a row offers, and texts only where keys match.
+smallest ids. Only those rows are read again, and their content (`CHOSEN`) goes to the shards that asked; where the ids
+say enough, they go at once. So the exchange carries one fixed-size line for each key that a row offers, and texts only
+where keys match. Rows that the operator does not measure neither ask nor offer.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.operators import ANSWERS, KEYS, Kernel, RowLookup, TextOperator
+from winnow.filters.operators import ANSWERS, KEYS, TEXT, Kernel, RowLookup, TextOperator
+from winnow.pipelines.annotate.one_layer import selected
+from winnow.pipelines.annotate.rows import BatchRows, Excluded, status_codes
 from winnow.pipelines.binding.operators import BoundOperator
+from winnow.pipelines.reading.chosen_text import text_of
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key, partitions_for
@@ -29,9 +33,10 @@ from winnow.pipelines.running.row_arrays import (
     shard_numbers,
     single_array,
 )
-from winnow.pipelines.running.scratch_parts import find_part, put_part
+from winnow.pipelines.running.scratch_parts import find_part, put_part, read_part
 from winnow.pipelines.running.shard_groups import MOST_GROUPS, groups_for
 from winnow.pipelines.running.shard_list import ListedShard, ShardList, put_hidden_rows_of, put_shard_list
+from winnow.pipelines.running.shard_rows import cut_by_bytes
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hiding.scans import load_hiding
@@ -52,6 +57,7 @@ OFFERS = pa.schema(
 CHOSEN = pa.schema(
     [
         pa.field("key", KEYS, nullable=False),
+        pa.field("id", pa.binary(ID_BYTES), nullable=False),
         pa.field("row", pa.uint64(), nullable=False),
         pa.field("total", pa.int64(), nullable=False),
         pa.field("group", pa.int64(), nullable=False),  # the group of shards that asks
@@ -59,9 +65,12 @@ CHOSEN = pa.schema(
 )
 """A row that answers for a key, and who asks."""
 
+ASKED = pa.schema([pa.field("key", KEYS, nullable=False)])
+"""The keys that a shard asks for, kept until the answers are there."""
+
 _ASKS = -1
-_OFFERED = 2  # bytes of offers for each byte of an extracted layer, in which addresses are compressed
 _ID = Column(layout.SAMPLES, "id")
+_IDS = _ID.name
 
 
 @dataclass(frozen=True)
@@ -76,39 +85,53 @@ class CrossRowJob:
     @property
     def job(self) -> LinearJob:
         """The job that stores the answers for every shard that asked."""
-        between = (
-            ExchangeStep("Chosen", self.partitions, self._choose),
-            ExchangeStep("Answers", self.shards.groups, self._send_answers),
-        )
+        between = [ExchangeStep("Chosen", self.partitions, self._choose)]
+        if self.lookup.answers_for is not None:
+            between.append(ExchangeStep("Answers", self.shards.groups, self._send_answers))
         last = StoreStep("Shards", self.shards.groups, self._store)
-        return LinearJob(self.steps, "Offers", self.shards.groups, self._send, between, last)
+        return LinearJob(self.steps, "Offers", self.shards.groups, self._send, tuple(between), last)
 
     def kernel(self, shard: str) -> Kernel:
         """The operator's kernel for a shard, once the job has run."""
         number = bisect_left(self.shards.all, shard, key=lambda one: one.shard)
         found = find_part(self.steps.objects, self.steps.scratch, "answers", number)
         if found is None:  # none of its rows got an answer
-            found = pa.RecordBatch.from_pylist([], schema=pa.schema([*ANSWERS, *self._lookup.answer_columns]))
-        return self._lookup.load(self.bound.config, found)
+            found = pa.RecordBatch.from_pylist([], schema=self._answer_schema)
+        return self.lookup.load(self.bound.config, found)
 
     @property
-    def _lookup(self) -> RowLookup:
+    def _operator(self) -> TextOperator:
         operator = self.bound.operator
         assert isinstance(operator, TextOperator)
-        assert operator.lookup is not None
-        return operator.lookup
+        return operator
 
-    def _read(self, shard: int) -> Iterator[tuple[int, pa.RecordBatch, pa.Array]]:
-        """Batches of a shard as the operator reads them, each with the number of its first row, and the ids."""
-        names = list(self.bound.operator.inputs(self.bound.config))
-        columns = list(dict.fromkeys((*self.bound.columns, _ID)))
-        for at, batch in self.shards.read(shard, columns):
-            yield at, pa.RecordBatch.from_arrays([batch[name] for name in names], names=names), batch[_ID.name]
+    @property
+    def lookup(self) -> RowLookup:
+        """How the operator looks up rows."""
+        assert self._operator.lookup is not None
+        return self._operator.lookup
 
-    def _asked_keys(self, shard: int) -> pa.Array:
-        """The distinct keys that the rows of a shard ask for, ascending."""
-        config, ask = self.bound.config, self._lookup.wanted_keys
-        return _distinct([ask(config, batch).drop_null() for _, batch, _ in self._read(shard)])
+    def _read(self, shard: int) -> Iterator[tuple[NDArray[np.int64], pa.RecordBatch, pa.Array]]:
+        """The rows of a shard that the operator measures, as it reads them, in batches: their numbers, and their ids.
+
+        Batches without such rows are left out.
+        """
+        bound, operator = self.bound, self._operator
+        names = operator.reads(bound.config)
+        texts = bound.text if TEXT in names else ()
+        at = 0
+        for _, batch in self.shards.read(shard, list(dict.fromkeys((*bound.columns, _ID)))):
+            for part in cut_by_bytes(batch, texts):
+                rows = BatchRows(part)
+                if texts:
+                    rows.add({TEXT: text_of(texts, part)})
+                excluded = Excluded(selected(bound, rows), None)
+                codes = status_codes(operator, names, rows, excluded, bound.max_text_bytes)
+                chosen = np.flatnonzero(codes == 0)
+                if len(chosen):
+                    found = rows.chosen(list(dict.fromkeys((*names, _IDS))), chosen, operator.as_written)
+                    yield chosen + at, found.select(list(names)), found[_IDS]
+                at += rows.count
 
     def _send(self, group: int) -> Iterator[AddressedBlock]:
         for shard in self.shards.in_group(group):
@@ -117,24 +140,31 @@ class CrossRowJob:
             yield from addressed_blocks(f"shard-{shard}", addressed, self.partitions)
 
     def _lines(self, shard: int) -> Iterator[pa.RecordBatch]:
-        """What a shard offers, batch by batch, and what it asks for."""
-        config, lookup = self.bound.config, self._lookup
+        """What a shard offers, batch by batch, and what it asks for, which is kept."""
+        config, lookup = self.bound.config, self.lookup
         asked = [pa.array([], KEYS)]
-        for at, batch, ids in self._read(shard):
+        for numbers, batch, ids in self._read(shard):
             rows, keys = lookup.offered_keys(config, batch)
-            yield offered(keys, ids.take(pa.array(rows)), global_rows(shard, rows + at), lookup.max_answers(config))
-            asked.append(lookup.wanted_keys(config, batch).drop_null().unique())
-        keys = _distinct(asked)
+            yield offered(keys, ids.take(pa.array(rows)), global_rows(shard, numbers[rows]), self._most)
+            wanted = keys if lookup.wanted_keys is None else lookup.wanted_keys(config, batch).drop_null()
+            asked.append(wanted.unique())
+        keys = pa.concat_arrays(asked).unique()
+        put_part(self.steps.objects, self.steps.scratch, "asked", shard, _batch(ASKED, [keys]))
         rows, counts = np.zeros(len(keys), np.int64), np.full(len(keys), _ASKS, np.int64)
         yield _batch(OFFERS, [keys, keys, global_rows(shard, rows), counts])
 
     @property
     def _most(self) -> int:
-        return self._lookup.max_answers(self.bound.config)
+        return self.lookup.max_answers(self.bound.config)
 
     def _choose(self, partition: int, batches: Batches) -> Iterator[AddressedBlock]:
-        found = chosen(list(batches), self._most, self.shards)
-        places = self.shards.group_of(shard_numbers(found["row"].to_numpy()))
+        least = self.lookup.least_total(self.bound.config)
+        found = chosen(list(batches), self._most, self.shards, least)
+        if self.lookup.answers_for is None:
+            places = found["group"].to_numpy()
+            found = found.select(ANSWERS.names)
+        else:
+            places = self.shards.group_of(shard_numbers(found["row"].to_numpy()))
         yield from addressed_blocks(f"chosen-{partition}", [(found, places)], self.shards.groups)
 
     def _send_answers(self, group: int, batches: Batches) -> Iterator[AddressedBlock]:
@@ -146,34 +176,32 @@ class CrossRowJob:
             for shard in np.unique(numbers).tolist():
                 first, last = np.searchsorted(numbers, (shard, shard + 1))
                 rows = local_rows(wanted["row"][first:last].to_numpy())
-                for at, batch, ids in self._read(shard):
-                    begin, end = np.searchsorted(rows, (at, at + batch.num_rows))
+                for read, batch, _ in self._read(shard):
+                    begin, end = np.searchsorted(rows, (read[0], read[-1] + 1))
                     if begin < end:
                         lines = wanted.slice(first + begin, end - begin)
-                        yield self._answers(lines, rows[begin:end] - at, batch, ids), lines["group"].to_numpy()
+                        found = np.searchsorted(read, rows[begin:end])
+                        yield self._answers(lines, found, batch), lines["group"].to_numpy()
 
         yield from addressed_blocks(f"said-{group}", answers(), self.shards.groups)
 
-    def _answers(
-        self, lines: pa.Table, rows: NDArray[np.int64], batch: pa.RecordBatch, ids: pa.Array
-    ) -> pa.RecordBatch:
+    def _answers(self, lines: pa.Table, rows: NDArray[np.int64], batch: pa.RecordBatch) -> pa.RecordBatch:
         """What rows of a batch answer; they repeat where they answer for several keys, or to several groups."""
-        key, total = single_array(lines["key"]), single_array(lines["total"])
+        assert self.lookup.answers_for is not None
+        asked = [single_array(lines[name]) for name in ANSWERS.names]
         some, which = np.unique(rows, return_inverse=True)
-        says = self._lookup.answers_for(self.bound.config, batch.take(pa.array(some)), which, key)
-        return pa.RecordBatch.from_arrays(
-            [key, ids.take(pa.array(rows)), total, *says.columns], schema=self._answer_schema
-        )
+        says = self.lookup.answers_for(self.bound.config, batch.take(pa.array(some)), which, asked[0])
+        return pa.RecordBatch.from_arrays([*asked, *says.columns], schema=self._answer_schema)
 
     @property
     def _answer_schema(self) -> pa.Schema:
-        return pa.schema([*ANSWERS, *self._lookup.answer_columns])
+        return pa.schema([*ANSWERS, *self.lookup.answer_columns])
 
     def _store(self, group: int, batches: Batches) -> Iterator[int]:
         answers = pa.Table.from_batches(batches, schema=self._answer_schema)
         answers = answers.sort_by([("key", "ascending"), ("id", "ascending")])
         for shard in self.shards.in_group(group):
-            asked = self._asked_keys(shard)
+            asked = read_part(self.steps.objects, self.steps.scratch, "asked", shard)["key"]
             found = [
                 single_array(column) for column in answers.filter(pc.is_in(answers["key"], value_set=asked)).columns
             ]
@@ -192,7 +220,8 @@ def put_cross_row_job(
     size = read_bytes(bound, state)
     groups = groups_for(size, MOST_GROUPS)
     listed = ShardList(objects, path, scratch, ListedShard, groups)
-    return CrossRowJob(bound, JobSteps(objects, scratch), listed, partitions_for(size * _OFFERED))
+    job = CrossRowJob(bound, JobSteps(objects, scratch), listed, 1)
+    return replace(job, partitions=partitions_for(size * job.lookup.sent_bytes))
 
 
 def read_bytes(bound: BoundOperator, state: StoreState) -> int:
@@ -229,8 +258,11 @@ def offered(keys: pa.Array, ids: pa.Array, rows: Words, most: int) -> pa.RecordB
     return lines.take(pa.array(order[kept])).set_column(3, OFFERS.field("count"), pa.array(counts[kept]))
 
 
-def chosen(batches: list[pa.RecordBatch], most: int, shards: ShardList[ListedShard]) -> pa.RecordBatch:
-    """The rows that answer for each asked key, for each group of shards that asks for it."""
+def chosen(batches: list[pa.RecordBatch], most: int, shards: ShardList[ListedShard], least: int = 1) -> pa.RecordBatch:
+    """The rows that answer for each asked key, for each group of shards that asks for it.
+
+    Keys that fewer than `least` rows offer get no answer.
+    """
     if not batches:
         return pa.RecordBatch.from_pylist([], schema=CHOSEN)
     lines = pa.RecordBatch.from_arrays(
@@ -247,13 +279,15 @@ def chosen(batches: list[pa.RecordBatch], most: int, shards: ShardList[ListedSha
     ends = np.cumsum(sizes)
     at = pc.index_in(askers["key"], value_set=offers["key"].take(pa.array(order[starts])))
     groups = shards.group_of(shard_numbers(askers["row"].to_numpy()))
-    met = at.is_valid().to_numpy(zero_copy_only=False)
-    pairs = np.unique(np.stack([at.filter(at.is_valid()).to_numpy().astype(np.int64), groups[met]], 1), axis=0)
+    run = pc.fill_null(at, -1).to_numpy().astype(np.int64)
+    met = run >= 0
+    met[met] = totals[run[met]] >= least
+    pairs = np.unique(np.stack([run[met], groups[met]], 1), axis=0)
     asked, group = pairs[:, 0], pairs[:, 1]
     each = sizes[asked]
     within = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
     answering = pa.array(kept[np.repeat(ends[asked] - each, each) + within])
-    found = [offers["key"].take(answering), offers["row"].take(answering)]
+    found = [offers[name].take(answering) for name in ("key", "id", "row")]
     return _batch(CHOSEN, [*found, np.repeat(totals[asked], each), np.repeat(group, each)])
 
 
@@ -266,10 +300,6 @@ def _runs(key: tuple[Words, Words]) -> tuple[NDArray[np.int64], NDArray[np.int64
 
 def _taken(words: tuple[Words, Words], at: NDArray[np.int64]) -> tuple[Words, Words]:
     return words[0][at], words[1][at]
-
-
-def _distinct(keys: list[pa.Array]) -> pa.Array:
-    return pa.concat_arrays([pa.array([], KEYS), *keys]).unique()
 
 
 def _batch(schema: pa.Schema, columns: list[object]) -> pa.RecordBatch:

@@ -1,6 +1,8 @@
 """Runs one operator on one batch, with its inputs: columns, captions, pictures or their files."""
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from winnow.filters.operators import CAPTIONS, Kernel, PictureOperator, TextOperator
 from winnow.pipelines.annotate.item_rows import measure_items
@@ -8,6 +10,15 @@ from winnow.pipelines.annotate.rows import BatchRows, Excluded, measure
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.media.pictures import Pictures
 from winnow.pipelines.reading.chosen_captions import chosen_captions
+from winnow.pipelines.reading.conditions import selected_rows
+from winnow.schemas.rules.conditions import columns_read
+
+
+def selected(bound: BoundOperator, rows: BatchRows) -> NDArray[np.bool_] | None:
+    """The rows that an operator's condition selects; None for all."""
+    if bound.where is None:
+        return None
+    return selected_rows(bound.where, {name: rows[name] for name in columns_read(bound.where)}, rows.count)
 
 
 def layer_of_batch(

@@ -87,10 +87,7 @@ def measure(
     Rows in `excluded`, and texts longer than `max_text_bytes`, are not measured.
     """
     rows = batch.count
-    codes = excluded_codes(operator.needs, batch, excluded)
-    if TEXT in names:
-        sizes = pc.fill_null(pc.binary_length(batch[TEXT]), 0).to_numpy(zero_copy_only=False)
-        codes[(codes == 0) & (sizes > max_text_bytes)] = STATUSES.index("too_large")
+    codes = status_codes(operator, names, batch, excluded, max_text_bytes)
     chosen = np.flatnonzero(codes == 0)
     given = batch.chosen(names, chosen, operator.as_written)
     try:
@@ -115,6 +112,17 @@ def measure(
         own = pc.coalesce(pc.take(found.column(STATUS.name), at), own)
     measured = [pc.take(found.column(field.name), at) for field in list(schema)[1:]]
     return pa.RecordBatch.from_arrays([own, *measured], schema=schema)
+
+
+def status_codes(
+    operator: TextOperator, names: Sequence[str], batch: BatchRows, excluded: Excluded, max_text_bytes: int
+) -> NDArray[np.int8]:
+    """The status of every row, as a number in `STATUSES`: 0 for those that an operator which reads `names` measures."""
+    codes = excluded_codes(operator.needs, batch, excluded)
+    if TEXT in names:
+        sizes = pc.fill_null(pc.binary_length(batch[TEXT]), 0).to_numpy(zero_copy_only=False)
+        codes[(codes == 0) & (sizes > max_text_bytes)] = STATUSES.index("too_large")
+    return codes
 
 
 def run_kernel(operator: Operator, kernel: Kernel, given: pa.RecordBatch) -> pa.RecordBatch:

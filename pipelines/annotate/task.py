@@ -12,20 +12,18 @@ from winnow.filters.operators import TEXT, Kernel, PictureOperator
 from winnow.filters.video.decode.operator import VideoOperator, Watcher
 from winnow.pipelines.annotate.cross_rows import CrossRowJob
 from winnow.pipelines.annotate.item_rows import watch_items
-from winnow.pipelines.annotate.one_layer import layer_of_batch
+from winnow.pipelines.annotate.one_layer import layer_of_batch, selected
 from winnow.pipelines.annotate.rows import BatchRows, Excluded
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.media.pictures import Pictures, PictureSource, decoded_bytes
 from winnow.pipelines.media.videos.videos import Videos, VideoSource
 from winnow.pipelines.reading.chosen_text import text_of
 from winnow.pipelines.reading.columns import MEDIA
-from winnow.pipelines.reading.conditions import selected_rows
 from winnow.pipelines.running.ledger.crashes import CrashedPictures, CrashedVideos
 from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
 from winnow.pipelines.running.shard_rows import BATCH_BYTES, Part, read_parts
 from winnow.pipelines.running.worker import HeartbeatWriter, prepare_worker
 from winnow.pipelines.store.generations import Store
-from winnow.schemas.rules.conditions import columns_read
 
 ANNOTATE = "annotate/"
 """The prefix for strikes and poison records of this stage: a row that kills a measurement stays a sample."""
@@ -110,11 +108,7 @@ def _watched_together(pending: Sequence[BoundOperator], found: Mapping[str, obje
 
 
 def _excluded(bound: BoundOperator, rows: BatchRows, part: Part) -> Excluded:
-    chosen = None
-    if bound.where is not None:
-        read = {name: rows[name] for name in columns_read(bound.where)}
-        chosen = selected_rows(bound.where, read, rows.count)
-    return Excluded(chosen, part.left_out, part.forgotten)
+    return Excluded(selected(bound, rows), part.left_out, part.forgotten)
 
 
 def _pictures(

@@ -160,7 +160,8 @@ class BoundOperator:
             case TextOperator() as operator:
                 reads = operator.reads(self.config)
                 composed = {"form": FORM} if TEXT in reads and not operator.as_written else {}
-                return composed | ({"captions": list(self.captions)} if CAPTIONS in reads else {})
+                met = {"meets": "selected"} if operator.lookup is not None and self.where is not None else {}
+                return composed | met | ({"captions": list(self.captions)} if CAPTIONS in reads else {})
         return {}
 
 
@@ -298,9 +299,15 @@ def _bind(
         read, complaints = check_where(entry.where, others, entry.place, f"{where}.where")
         names += [name for name in read if name in known]
         problems += complaints
+    columns = [column for name in dict.fromkeys(names) if (column := column_of(name, layers)) is not None]
+    if isinstance(operator, TextOperator) and operator.lookup is not None:
+        problems += [
+            Problem(entry.place, where, f"{operator.name} {_LOOKS_UP}, not {column.name}")
+            for column in columns
+            if column.layer != layout.SAMPLES and not column.layer.startswith(EXTRACTED)
+        ]
     if problems:
         raise recipe_error(problems)
-    columns = (column_of(name, layers) for name in dict.fromkeys(names))
     memory = operator.memory if isinstance(operator, TextOperator) else 1
     return BoundOperator(
         operator=operator,
@@ -313,12 +320,14 @@ def _bind(
         max_text_bytes=min(recipe.limits.max_text_bytes, MAX_KERNEL_BYTES // memory),
         decoding=decode_limits(recipe),
         watching=video_limits(recipe),
-        columns=tuple(column for column in columns if column is not None),
+        columns=tuple(columns),
         input_schema=_input_schema(operator, config, known),
         path=where,
         place=entry.place,
     )
 
+
+_LOOKS_UP = "looks up rows of the whole store, so it and its 'where' can read samples and extracted layers"
 
 _COMPUTED: Mapping[str, pa.DataType] = {TEXT: pa.large_string(), CAPTIONS: SAMPLES.field("captions").type}
 

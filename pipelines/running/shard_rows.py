@@ -71,7 +71,7 @@ def read_parts(
     done = 0
     try:
         for read in read_aligned(store.objects, shard.objects, needed, 1 if struck else BATCH_ROWS, hidden):
-            for found in _cut(read, texts, sizes):
+            for found in cut_by_bytes(read, texts, sizes):
                 rows = len(next(iter(found.values())))
                 out = np.array([place in poison for place in _positions(found)], np.bool_) if poison else None
                 gone = hidden_in(hidden, done, rows)
@@ -82,11 +82,12 @@ def read_parts(
         marker.clear()
 
 
-def _cut(
+def cut_by_bytes(
     columns: Mapping[str, pa.Array],
     texts: Sequence[str],
-    others: Callable[[Mapping[str, pa.Array]], NDArray[np.int64]] | None,
+    others: Callable[[Mapping[str, pa.Array]], NDArray[np.int64]] | None = None,
 ) -> Iterator[dict[str, pa.Array]]:
+    """Cut a batch whose `texts`, and what `others` says that a row adds, have more bytes than `BATCH_BYTES`."""
     sizes = np.zeros(len(next(iter(columns.values()))), np.int64) if others is None else others(columns)
     for name in texts:
         sizes += pc.fill_null(pc.binary_length(columns[name]), 0).to_numpy(zero_copy_only=False)

@@ -8,13 +8,12 @@ import pyarrow as pa
 from apache_beam.pvalue import PCollection
 
 from winnow.filters.operators import CAPTIONS, TEXT, TextOperator
-from winnow.pipelines.annotate.one_layer import layer_of_batch
+from winnow.pipelines.annotate.one_layer import layer_of_batch, selected
 from winnow.pipelines.annotate.rows import BatchRows, Excluded
 from winnow.pipelines.annotate.task import LoadedOperators
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.reading.columns import leaves
-from winnow.pipelines.reading.conditions import selected_rows
 from winnow.pipelines.running.worker import prepare_worker
 from winnow.pipelines.store import layout
 from winnow.pipelines.transforms.batches import column_of_batch, recipe_of
@@ -90,10 +89,7 @@ def annotated(
     rows = BatchRows({"": pa.nulls(batch.num_rows)})  # so that it knows how many rows there are
     for bound in operators:
         rows.add(_read(bound, batch, rows, text))
-        chosen = None
-        if bound.where is not None:
-            chosen = selected_rows(bound.where, {name: rows[name] for name in columns_read(bound.where)}, rows.count)
-        excluded = Excluded(chosen, None)
+        excluded = Excluded(selected(bound, rows), None)
         layer = layer_of_batch(bound, loaded.kernels[bound.layer], rows, excluded, None)
         for field, column in zip(layer.schema, layer.columns, strict=True):
             name = f"{bound.layer}.{field.name}"

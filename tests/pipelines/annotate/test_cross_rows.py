@@ -45,7 +45,9 @@ def asks(shard: int, keys: set[int]) -> pa.RecordBatch:
     )
 
 
-def brute(pairs: Pairs, asked: dict[int, set[int]], most: int, groups: dict[int, int]) -> list[tuple[object, ...]]:
+def brute(
+    pairs: Pairs, asked: dict[int, set[int]], most: int, groups: dict[int, int], least: int
+) -> list[tuple[object, ...]]:
     rows: dict[int, set[Row]] = defaultdict(set)
     for shard, row, key in pairs:
         rows[key].add((shard, row))
@@ -53,7 +55,8 @@ def brute(pairs: Pairs, asked: dict[int, set[int]], most: int, groups: dict[int,
     for key, offering in rows.items():
         asking = {groups[shard] for shard, keys in asked.items() if key in keys}
         for shard, row in sorted(offering, key=lambda one: id_of(*one))[:most]:
-            found += [(value(key), (shard << 20) | row, len(offering), group) for group in asking]
+            line = value(key), id_of(shard, row), (shard << 20) | row, len(offering)
+            found += [(*line, group) for group in asking if len(offering) >= least]
     return sorted(found)
 
 
@@ -64,20 +67,21 @@ _shard, _key = st.integers(0, SHARDS - 1), st.integers(0, 6)
     st.lists(st.tuples(_shard, st.integers(0, 9), _key), max_size=60),
     st.dictionaries(_shard, st.sets(_key)),
     st.integers(1, 4),
+    st.integers(1, 4),
 )
 def test_the_smallest_ids_of_the_store_answer_every_group_that_asks(
-    pairs: Pairs, asked: dict[int, set[int]], most: int
+    pairs: Pairs, asked: dict[int, set[int]], most: int, least: int
 ) -> None:
     listed = shards()
     batches = [asks(shard, keys) for shard, keys in asked.items()]
     for shard in range(SHARDS):
         own = [(row, key) for at, row, key in pairs if at == shard]
         batches += [offers(shard, [one for one in own if one[0] % 2 == half], most) for half in (0, 1)]
-    found = chosen(batches, most, listed)
+    found = chosen(batches, most, listed, least)
     assert found.schema == CHOSEN
     groups = {shard: int(listed.group_of(np.array([shard]))[0]) for shard in range(SHARDS)}
     lines = sorted(tuple(line.values()) for line in found.to_pylist())
-    assert lines == brute(pairs, asked, most, groups)
+    assert lines == brute(pairs, asked, most, groups, least)
 
 
 def test_a_picture_on_very_many_pages_takes_a_few_lines_and_all_pages_are_counted() -> None:

@@ -28,6 +28,7 @@ kernel = operator.load(config, AssetFiles())
 def measured(text):
     columns = {"text": pa.array([text], pa.large_string()), "text.language.code": pa.array(["eng_Latn"])}
     columns["samples.domain"] = pa.array(["e.org"])
+    columns["samples.id"] = pa.array([bytes(16)], pa.binary(16))
     batch = pa.RecordBatch.from_pydict({column: columns[column] for column in operator.reads(config)})
     before = peak()
     kernel(batch)
@@ -58,6 +59,7 @@ WORST = {
     "text.madlad": "{ lorem ipsum [1]. ",
     "text.wordlist": "ass ",
     "text.length": "a",
+    "text.repeated_lines": "aNEWLINE",
 }
 
 

@@ -1,0 +1,228 @@
+r"""Lines or paragraphs that other texts of the store have too, as spans to remove.
+
+The builder of C4 (tensorflow_datasets, `c4_utils.py`) compares stripped, lower-cased lines of all pages. Of equal lines
+it keeps the first one of the page whose address has the smallest hash, so that no site is preferred. Here the sample
+with the smallest id keeps the line, as ids are hashes too. `keep: none` removes every copy instead. Lines end at `\n`
+or `\r\n`; a paragraph is a run of lines between blank ones.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from winnow.filters.edits import SPANS, spans_column
+from winnow.filters.language.kernels.digests import digest_column, digests_of
+from winnow.filters.language.kernels.spans import Texts, Words, texts_of
+from winnow.filters.language.passages.passages import newline_runs, trimmed
+from winnow.filters.operators import ANSWERS, TEXT, Assets, Kernel, RowLookup, TextOperator
+from winnow.schemas.recipe.checks import Between
+from winnow.schemas.uint128 import words_of
+
+ID: Final = "samples.id"
+
+WRITES = pa.schema(
+    [
+        pa.field("lines", pa.int64()),  # that are not blank; or paragraphs
+        pa.field("repeated", pa.int64()),  # lines that at least `min_documents` texts have
+        pa.field("removed_ratio", pa.float64()),  # share of the text's characters that the edit removes
+        pa.field("removed", SPANS),
+    ]
+)
+
+_SPACE = r"[\s\x{0b}\x{1c}-\x{1f}\x{85}\p{Z}]+"
+_UNUSUAL = r"  |[\t-\r\x{1c}-\x{1f}\x{85}]|[^\P{Z} ]"  # white space beyond single blanks, which few lines have
+_NEWLINE, _RETURN = 10, 13
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Halves: TypeAlias = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedLinesConfig:
+    """Which lines are compared, which are equal, and which copies stay."""
+
+    unit: Literal["line", "paragraph"] = "line"
+    keep: Literal["first", "none"] = "first"  # the copy in the sample with the smallest id, or no copy
+    min_documents: Annotated[int, Between(2, 1 << 40)] = 2  # a line in fewer texts is not repeated
+    min_chars: Annotated[int, Between(1, 1_000_000)] = 10  # shorter lines stay; without the white space around them
+    min_words: Annotated[int, Between(1, 1_000_000)] = 1  # lines with fewer stay; words are split at white space
+    ignore_case: bool = True  # C4
+    ignore_spaces: bool = True  # runs of white space are equal; C4 ignores only those around a line
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """The lines, or paragraphs, of a batch of texts."""
+
+    texts: Texts
+    documents: Ints  # text i has the lines `documents[i]` to `documents[i + 1]`
+    starts: Ints  # in the buffer, without white space around
+    ends: Ints
+    compared: Ints  # those that are long enough
+    keys: pa.Array  # of these, a digest
+
+
+def compared_lines(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> _Lines:
+    """The lines of texts, and keys for those that are long enough to be compared."""
+    texts = texts_of(batch.column(TEXT))
+    pieces = trimmed(newline_runs(texts, 1, strip=False))
+    documents, starts, ends = pieces.documents, pieces.starts, pieces.ends
+    if config.unit == "paragraph":
+        begins = _paragraph_starts(texts, pieces)
+        documents, starts = np.searchsorted(begins, documents), starts[begins]
+        ends = ends[np.append(begins[1:], len(ends))[: len(begins)] - 1]
+    long = np.flatnonzero(ends - starts >= config.min_chars)  # characters have a byte or more
+    written = _written(texts, starts[long], ends[long])
+    unusual = pc.match_substring_regex(written, _UNUSUAL)
+    spaced = pc.replace_with_mask(written, unusual, pc.replace_substring_regex(written.filter(unusual), _SPACE, " "))
+    enough = pc.utf8_length(written).to_numpy() >= config.min_chars
+    enough &= pc.count_substring(spaced, " ").to_numpy() >= config.min_words - 1
+    form = (spaced if config.ignore_spaces else written).filter(pa.array(enough))
+    if config.ignore_case:
+        form = pc.utf8_lower(form)
+    keys = digest_column(digests_of(texts_of(form)), np.ones(len(form), np.bool_))
+    return _Lines(texts, documents, starts, ends, long[enough], keys)
+
+
+def _owners(documents: Ints) -> Ints:
+    """The text of each line."""
+    return np.repeat(np.arange(len(documents) - 1), np.diff(documents))
+
+
+def _breaks(texts: Texts) -> Ints:
+    """Where the newlines of these texts are, and the end of the buffer."""
+    begin, end = texts.offsets[0], texts.offsets[-1]
+    return np.append(np.flatnonzero(texts.buffer[begin:end] == _NEWLINE) + begin, len(texts.buffer))
+
+
+def _paragraph_starts(texts: Texts, lines: Words) -> Ints:
+    """The lines that begin a paragraph: the first of each text, and those behind a blank line."""
+    breaks = _breaks(texts)
+    between = np.searchsorted(breaks, lines.starts[1:]) - np.searchsorted(breaks, lines.ends[:-1])
+    begins = np.append(True, between > 1)[: len(lines.starts)]
+    begins[lines.documents[:-1][np.diff(lines.documents) > 0]] = True
+    return np.flatnonzero(begins)
+
+
+def _written(texts: Texts, starts: Ints, ends: Ints) -> pa.LargeStringArray:
+    """Ranges of the buffer, which ascend, as an array of texts."""
+    if not len(starts):
+        return pa.array([], pa.large_string())
+    offsets = np.stack([starts, ends], 1).reshape(-1)  # every other element is what lies between two ranges
+    every = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(texts.buffer))
+    return every.take(pa.array(np.arange(0, len(every), 2)))
+
+
+def offered_keys(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> tuple[Ints, pa.Array]:
+    """The rows and keys of all lines that are compared."""
+    lines = compared_lines(config, batch)
+    return _owners(lines.documents)[lines.compared], lines.keys
+
+
+def load_shard(config: RepeatedLinesConfig, answers: pa.RecordBatch) -> Kernel:
+    """The kernel for a shard, from the first text of each line that repeats, and how many texts have it."""
+    return partial(_layer, config, _halves(answers.column("key")), _halves(answers.column("id")))
+
+
+def _halves(column: pa.Array) -> Halves:
+    return words_of(column) if len(column) else (np.zeros(0, np.uint64), np.zeros(0, np.uint64))
+
+
+def _layer(
+    config: RepeatedLinesConfig,
+    keys: Halves,
+    firsts: Halves,
+    batch: pa.RecordBatch,
+) -> pa.RecordBatch:
+    lines = compared_lines(config, batch)
+    owners = _owners(lines.documents)
+    of, own = owners[lines.compared], _halves(lines.keys)
+    at = _places(keys, own)
+    repeated = at >= 0
+    if config.keep == "none":
+        lost = repeated
+    else:
+        ids = _halves(batch.column(ID))
+        elsewhere = (firsts[0][at] != ids[0][of]) | (firsts[1][at] != ids[1][of]) if len(keys[0]) else repeated
+        lost = (repeated & elsewhere) | _later(of, own)
+    removed = np.zeros(len(owners), np.bool_)
+    removed[lines.compared[lost]] = True
+    bounds, starts, ends = _spans(lines, owners, removed)
+    texts, rows = lines.texts, batch.num_rows
+    cut = _owners(bounds)  # the text of each span
+    gone = np.bincount(cut, pc.utf8_length(_written(texts, starts, ends)).to_numpy(), rows)
+    every = np.maximum(pc.utf8_length(texts.array).to_numpy(), 1)
+    spans = np.stack([starts, ends], 1) - texts.offsets[cut, None]
+    columns = [
+        pa.array(np.diff(lines.documents)),
+        pa.array(np.bincount(of[repeated], minlength=rows)),
+        pa.array(gone / every),
+        spans_column(bounds, spans.astype(np.int32)),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=WRITES)
+
+
+def _places(keys: Halves, wanted: Halves) -> Ints:
+    """Where each wanted key is among sorted ones; -1 if it is not there."""
+    at = np.searchsorted(keys[0], wanted[0])
+    last = np.searchsorted(keys[0], wanted[0], "right")
+    while len(left := np.flatnonzero(at < last)[keys[1][at[at < last]] != wanted[1][at < last]]):
+        at[left] += 1  # keys that begin with the same eight bytes, if ever
+    return np.where(at < last, at, -1)
+
+
+def _later(documents: Ints, keys: Halves) -> npt.NDArray[np.bool_]:
+    """Which lines are equal to an earlier one of their text."""
+    order = np.lexsort((keys[1], keys[0], documents))
+    same = np.zeros(len(order), np.bool_)
+    pairs = [column[order] for column in (documents, *keys)]
+    same[order[1:]] = np.logical_and.reduce([column[1:] == column[:-1] for column in pairs])
+    return same
+
+
+def _spans(lines: _Lines, owners: Ints, removed: npt.NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
+    """What is cut out: whole lines with all up to the next line; at the end of a text, also the break before them.
+
+    Returns where each text's spans begin among all, and where in the buffer each span starts and ends.
+    """
+    texts, breaks = lines.texts, _breaks(lines.texts)
+    first = np.append(True, owners[1:] != owners[:-1])[: len(owners)]
+    last = np.append(first[1:], True)[: len(owners)]
+    begins = np.where(first, texts.offsets[owners], breaks[np.searchsorted(breaks, lines.starts) - 1] + 1)
+    stops = np.where(last, texts.offsets[owners + 1], np.append(begins[1:], 0)[: len(owners)])
+    opens = np.flatnonzero(removed & (first | ~np.append(False, removed[:-1])[: len(owners)]))
+    closes = np.flatnonzero(removed & (last | ~np.append(removed[1:], False)[: len(owners)]))
+    spans = begins[opens], stops[closes]
+    tail = np.flatnonzero(last[closes] & ~first[opens])
+    stays = lines.ends[opens[tail] - 1]
+    broken = breaks[np.searchsorted(breaks, stays)]
+    spans[0][tail] = broken - ((texts.buffer[broken - 1] == _RETURN) & (broken > stays))
+    return np.searchsorted(owners[opens], np.arange(len(texts.offsets))), *spans
+
+
+def _load(config: RepeatedLinesConfig, _assets: Assets) -> Kernel:
+    return load_shard(config, pa.RecordBatch.from_pylist([], schema=ANSWERS))
+
+
+OPERATOR = TextOperator(
+    name="text.repeated_lines",
+    version=1,
+    summary="lines or paragraphs that other texts of the store have too, as spans to remove",
+    config=RepeatedLinesConfig,
+    reads=lambda _config: (TEXT, ID),
+    writes=lambda _config: WRITES,
+    load=_load,
+    lookup=RowLookup(
+        max_answers=lambda _config: 1,
+        offered_keys=offered_keys,
+        load=load_shard,
+        least_total=lambda config: config.min_documents,
+        sent_bytes=8,  # a line of 60 bytes, which take 20 in a store, sends 96
+    ),
+    memory=40,
+)

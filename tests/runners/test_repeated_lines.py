@@ -1,0 +1,92 @@
+"""Lines that repeat across a store, from the command line: measured over all shards, and removed at export."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.faults.winnow import assert_clean, ended, run_here, tree_hash
+from tests.runners.test_annotate import table
+from winnow.runners.stages import meetings
+from winnow.runners.stages.running.engine_jobs import EngineJobs
+
+RECIPE = """
+version: 1
+store: {path: store, seed: 7, shard_rows: 3, row_group_rows: 2}
+sources:
+  pages: {root: pages, files: ["*.jsonl"], class: public, key: id}
+annotate:
+  - {text.repeated_lines: {where: "samples.text not like 'Draft%'", min_chars: 12}}
+edits: [{text.repeated_lines: {when_null: keep}}]
+mix: {unit: samples}
+export: [{jsonl: {path: out, compression: none}}]
+"""
+MENU, FOOTER = "Home | About | Contact", "All rights reserved, example.org"
+TEXTS = [f"{MENU}\n\nPage {number} says something of its own.\r\n{FOOTER}\n" for number in range(8)]
+TEXTS += ["", "One line.", "Draft of a page\n" + FOOTER, MENU.upper(), "Seen twice here.\nSeen twice here.\nShort"]
+
+
+def write(folder: Path, name: str, texts: list[str]) -> None:
+    (folder / "pages").mkdir(parents=True, exist_ok=True)
+    rows = [json.dumps({"id": f"{name}-{number}", "text": text}) for number, text in enumerate(texts)]
+    (folder / "pages" / f"{name}.jsonl").write_text("\n".join(rows) + "\n")
+    (folder / "recipe.yaml").write_text(RECIPE)
+
+
+def measured(folder: Path) -> dict[bytes, tuple[str, dict[str, object]]]:
+    """Of each sample, its text and its row of the layer."""
+    samples, layer = table(folder, "samples"), table(folder, "text.repeated_lines").to_pylist()
+    pairs = zip(samples["text"].to_pylist(), layer, strict=True)
+    return dict(zip(samples["id"].to_pylist(), pairs, strict=True))
+
+
+def left(folder: Path) -> list[str]:
+    """The texts that are exported."""
+    return [json.loads(line)["text"] for file in sorted((folder / "out").rglob("*.jsonl")) for line in file.open()]
+
+
+@pytest.mark.processes
+def test_lines_that_other_shards_have_are_removed_at_export_whatever_the_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, again, grown = (tmp_path / name for name in ("one", "two", "grown"))
+    for place in (folder, again):
+        write(place, "a", TEXTS)
+        write(place, "b", TEXTS[:2])
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
+    rows = measured(folder)
+    footers = [text.count(FOOTER) for text in left(folder)]
+    assert (sum(footers), sum(text.lower().count(MENU.lower()) for text in left(folder))) == (2, 1)  # with the draft
+    assert "Seen twice here.\nShort" in left(folder)
+    first = min(one for one, (text, _) in rows.items() if FOOTER in text and not text.startswith("Draft"))
+    assert FOOTER.encode() in without(*rows[first])
+    by_text = dict(rows.values())
+    assert by_text["Draft of a page\n" + FOOTER]["status"] == "not_selected"
+    assert by_text["One line."] == {"status": "ok", "lines": 1, "repeated": 0, "removed_ratio": 0, "removed": []}
+    assert_clean(folder)
+    before = tree_hash(folder)
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
+    assert tree_hash(folder) == before
+
+    monkeypatch.setattr(meetings, "EngineJobs", partial(EngineJobs, here_bytes=-1))  # on workers, however small
+    ended(run_here(again, "run", "recipe.yaml", "--workers", "2"))
+    assert measured(again) == rows
+    assert (left(again), tree_hash(again)) == (left(folder), before)
+
+    write(grown, "a", TEXTS)
+    ended(run_here(grown, "run", "recipe.yaml", "--workers", "1"))
+    assert measured(grown) != rows
+    write(grown, "b", TEXTS[:2])
+    ended(run_here(grown, "run", "recipe.yaml", "--workers", "1"))
+    assert measured(grown) == rows
+
+
+def without(text: str, row: dict[str, object]) -> bytes:
+    """A text without its removed lines."""
+    spans = row["removed"]
+    assert isinstance(spans, list)
+    raw = text.encode()
+    for span in reversed(spans):
+        raw = raw[: span["start"]] + raw[span["end"] :]
+    return raw
