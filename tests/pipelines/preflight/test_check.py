@@ -1,5 +1,6 @@
 """The list of checks: found by their folder, and made by `winnow plan` and by every command that they concern."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,6 +57,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     every_check.cache_clear()
     yield tmp_path
     every_check.cache_clear()
+    sys.modules.pop(f"{checks.__name__}.lucky_seeds", None)  # a fork server imports what its starter has imported
 
 
 def write(seed: int) -> None:
