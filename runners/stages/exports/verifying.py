@@ -81,7 +81,7 @@ def print_verified(found: list[Verified], console: Console) -> bool:
     of = "" if len(good) == len(found) else f"{len(good)} of "
     files = [file for one in good for file in one.files]
     size = byte_size(sum(file.bytes for file in files))
-    _print(console, "verified", f"{of}{len(found)} exports: {count_of(len(files), 'file')}, {size}")
+    _print(console, "verified", f"{of}{count_of(len(found), 'export')}: {count_of(len(files), 'file')}, {size}")
     return len(good) == len(found)
 
 

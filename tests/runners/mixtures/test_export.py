@@ -195,7 +195,7 @@ def test_another_mixture_takes_a_folder_only_where_that_is_asked_for(tiny: Tiny)
     assert f"{told}; write to another folder" in tiny.complaint("export")
     shown = tiny.run("export", "--verify")
     assert f"note      {tiny.folder}/out/jsonl: {told}" in shown
-    assert "verified  1 exports: " in shown
+    assert "verified  1 export: " in shown
     assert tree(tiny.folder / "out") == before
     tiny.run("export", "--replace")
     assert len(flat(READERS["jsonl"](tiny.folder / "out/jsonl")["train"])) == 60
