@@ -15,7 +15,6 @@ from winnow.filters.duplicates.searches import Chains, ShingleSearch
 from winnow.pipelines.dedupe.nodes import shards_of
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
-from winnow.pipelines.running.exchange import addressed_blocks
 from winnow.pipelines.running.row_arrays import SHARD_BITS
 from winnow.pipelines.running.shard_list import MAX_SHARD_GROUPS, ListedShard, ShardList, put_shard_list
 from winnow.pipelines.store.concurrency import map_objects
@@ -73,6 +72,8 @@ class Search:
 
     def to_shards(self, origin: str, batches: Iterable[pa.RecordBatch], by: str) -> Iterator[AddressedBlock]:
         """Send each line to the shard group of its node in this column."""
+        from winnow.pipelines.running.exchange import addressed_blocks  # which loads Beam: few commands search
+
         listed = self.listed
         sent = ((batch, listed.group_of(shards_of(batch[by].to_numpy()))) for batch in batches)
         return addressed_blocks(origin, sent, listed.groups)
