@@ -6,7 +6,8 @@ Texts are of domains that winnow's model has not learnt from: the Universal Decl
 the dialogues of a game (Debian's `wesnoth-1.16-data`), and the example sentences of spaCy, each cut to 20, 50, 100 and
 300 characters. `macro-F1` is the mean over languages of F1; members of a macrolanguage count as one, for every model.
 `common` are the languages that all models know, `own` those that winnow's does. Noise is code, numbers, identifiers,
-repeats, random letters, names, and texts decoded wrongly. Rates are of one core, texts of the game, in this process.
+repeats, random letters, and texts decoded wrongly, by the same pairs of encodings as in training. Rates are of one
+core, texts of the game, in this process.
 """
 
 import argparse

@@ -4,7 +4,9 @@ Every reader gives (locale, text) of one source, in an order that its files alon
 """
 
 import csv
+import gzip
 import json
+import random
 import re
 import struct
 import zipfile
@@ -134,8 +136,6 @@ def _office_help(root: Path) -> Texts:
 
 
 def _manpages(root: Path) -> Texts:
-    import gzip
-
     for path in sorted((root / "manpages").glob("usr/share/man/*/man*/*.gz")):
         locale = path.parts[-3]
         if not path.is_symlink() and not locale.startswith("man"):
@@ -190,8 +190,6 @@ _WORDS_OF_A_LINE = 8
 
 
 def _word_lists(root: Path) -> Texts:
-    import random
-
     for path in sorted((root / "tesseract/words").glob("*.txt")):
         locale = _TESSERACT.get(path.stem, path.stem)
         if "_" in locale or locale in ("frk", "osd", "equ", "enm", "frm"):

@@ -39,8 +39,7 @@ def _walk(graph: bytes, letters: list[str]) -> Iterator[str]:
     if magic != _MAGIC:
         raise ValueError("not a graph of words")
     edges = np.frombuffer(graph, "<u8", count, 10).tolist()
-    bits = characters.bit_length()  # enough for one more than there are
-    bits = max(bits, (characters + 1 - 1).bit_length())
+    bits = characters.bit_length()
     mask = (1 << bits) - 1
     nowhere = (1 << (64 - bits - 3)) - 1
     stack = [(0, "")]
