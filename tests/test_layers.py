@@ -21,7 +21,7 @@ ROOMS = {
     "runners": {"schemas", "filters", "scoring", "pipelines", "runners"},
 }
 INGEST = ("archives", "tables", "tiling", "formats", "planning")  # inner rooms, each above those left of it
-ORDERED = ("schemas", "scoring", "pipelines")  # floors and rooms in which no two rooms import each other
+ORDERED = ("schemas", "filters", "scoring", "pipelines")  # floors and rooms in which no two rooms import each other
 RUNNERS = (
     "commands",
     "notebook",

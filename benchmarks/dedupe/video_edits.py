@@ -31,10 +31,10 @@ from benchmarks.inputs.films import cached_videos
 from benchmarks.inputs.pages import CACHE, unpacked_packages
 from benchmarks.measuring.environments import require_assets
 from benchmarks.measuring.reporting import benchmark_arguments
-from winnow.filters.duplicates.kinds.vpdq import VpdqConfig
-from winnow.filters.duplicates.perceptual.frames import FrameLists, are_copies, distinct_frames, match_shares
+from winnow.filters.duplicates.kinds.vpdq import VpdqConfig, are_copies
+from winnow.filters.duplicates.perceptual.frames import FrameLists, distinct_frames, match_shares
 from winnow.filters.image.embedding import EmbeddingConfig
-from winnow.filters.models.pictures import sscd
+from winnow.filters.image.models import sscd
 from winnow.filters.operators import Operator, find_operator
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.video.decode.operator import VideoOperator

@@ -9,9 +9,9 @@ import duckdb
 import pyarrow as pa
 
 from benchmarks.parity.documents import Document
-from winnow.filters.edits import edited
 from winnow.filters.operators import CAPTIONS, TEXT, Kernel, TextOperator
 from winnow.filters.presets import Preset, find_table
+from winnow.filters.spans import edited
 from winnow.filters.web.urls import registered_domain
 from winnow.pipelines.annotate.rows import BatchRows, Excluded, measure
 from winnow.pipelines.assets import AssetFiles

@@ -22,7 +22,7 @@ from benchmarks.measuring.environments import require_assets, require_torch
 from benchmarks.measuring.reporting import benchmark_arguments, machine
 from benchmarks.mimic.text import auc
 from winnow.filters.image.decode.stills import DecodeLimits, decode, sized
-from winnow.filters.models.pictures.framing import Framing, framed
+from winnow.filters.image.models.framing import Framing, framed
 from winnow.pipelines.assets import AssetFiles
 from winnow.scoring.protocol import OK, picture_type
 from winnow.scoring.tasks.alignment import TASK, Alignment

@@ -28,7 +28,7 @@ from winnow.filters.duplicates.perceptual.pdq import MIN_QUALITY, pdq
 from winnow.filters.image.decode.batches import batch_of
 from winnow.filters.image.decode.stills import Still
 from winnow.filters.image.embedding import OPERATOR, EmbeddingConfig
-from winnow.filters.models.pictures import sscd
+from winnow.filters.image.models import sscd
 from winnow.pipelines.assets import AssetFiles
 
 PACKAGES: Final = ["mate-backgrounds", "plasma-workspace-wallpapers"]

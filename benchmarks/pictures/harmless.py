@@ -27,8 +27,8 @@ from winnow.filters.duplicates.perceptual.pdq import MIN_QUALITY, pdq
 from winnow.filters.duplicates.stars import MemberSimilarities, stars
 from winnow.filters.image.decode.batches import batch_of
 from winnow.filters.image.decode.stills import DecodeLimits, Still, UndecodableError, decode, sized
+from winnow.filters.image.models import open_nsfw
 from winnow.filters.image.nsfw import NsfwConfig
-from winnow.filters.models.pictures import open_nsfw
 from winnow.filters.operators import find_operator
 from winnow.filters.web.file_signatures import binary_type
 from winnow.pipelines.assets import AssetFiles

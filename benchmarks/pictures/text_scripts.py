@@ -24,9 +24,9 @@ from benchmarks.inputs.pages import CACHE, unpacked_packages
 from benchmarks.inputs.photographs import cached_photographs
 from benchmarks.measuring.environments import require_assets
 from benchmarks.measuring.reporting import benchmark_arguments
+from winnow.filters.image.models.networks import PictureNetwork
+from winnow.filters.image.models.text_boxes import MODEL, covered_by, framing_for, text_boxes
 from winnow.filters.image.text_area import OPERATOR, TextAreaConfig
-from winnow.filters.models.pictures.networks import PictureNetwork
-from winnow.filters.models.pictures.text_boxes import MODEL, covered_by, framing_for, text_boxes
 from winnow.pipelines.assets import lookup
 
 PACKAGES: Final = ["fonts-noto-core", "fonts-noto-cjk"]

@@ -16,11 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.caption.lists import MEDIA, NO_MEDIA
+from winnow.filters.caption.lists import MEDIA
 from winnow.filters.caption.pages.crawl import LOADED, PAGE, SHOWN, Loading, keys_of, kind_of, loadings_of, referrers_of
 from winnow.filters.extraction.placed_text import CONTEXT_CHARACTERS
 from winnow.filters.operators import ANSWERS, STATUS, Assets, Kernel, RowLookup, TextOperator
 from winnow.schemas.recipe.checks import Between, NotEmpty
+from winnow.schemas.rows.duplicates import NO_MEDIA
 from winnow.schemas.rows.samples import CAPTION
 
 URL = "samples.url"

@@ -10,33 +10,17 @@ from winnow.filters.edits.replacing import (
     name_of,
     normalised,
 )
-from winnow.filters.edits.spans import (
-    SPANS,
-    TYPED_SPANS,
-    edited,
-    grown,
-    spans_column,
-    spans_of_kinds,
-    typed_spans_column,
-)
 
 __all__ = [
     "MIN_KEY_BYTES",
-    "SPANS",
-    "TYPED_SPANS",
     "Edit",
     "Placeholders",
     "Pseudonyms",
     "Replacement",
     "Secret",
     "apply_edits",
-    "edited",
     "edits_of",
-    "grown",
     "name_of",
     "normalised",
-    "spans_column",
-    "spans_of_kinds",
-    "typed_spans_column",
     "unmeasured",
 ]

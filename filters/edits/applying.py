@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from winnow.filters.edits.replacing import Replacement
-from winnow.filters.edits.spans import SPANS, TYPED_SPANS
 from winnow.filters.language.kernels.spans import Texts, texts_of
+from winnow.filters.spans import SPANS, TYPED_SPANS
 from winnow.schemas.kernels import kernel
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]

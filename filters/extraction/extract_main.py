@@ -12,7 +12,6 @@ from typing import Annotated, Final
 
 import pyarrow as pa
 
-from winnow.filters.edits.spans import SPANS
 from winnow.filters.extraction.main_content.blocks import page_blocks
 from winnow.filters.extraction.main_content.facts import page_facts
 from winnow.filters.extraction.main_content.markdown import MarkdownPage, as_markdown
@@ -23,6 +22,7 @@ from winnow.filters.extraction.main_content.writing import written
 from winnow.filters.extraction.page import PageLimits
 from winnow.filters.extraction.reading import ExtractionRows, readable
 from winnow.filters.extractors import Extractor
+from winnow.filters.spans import SPANS
 from winnow.schemas.recipe.checks import Between
 
 VERSION = 3

@@ -15,12 +15,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.image.decode.batches import pixels_of
+from winnow.filters.image.models.efficientnet import FEATURES
+from winnow.filters.image.models.framing import Framing
+from winnow.filters.image.models.networks import NOT_FINITE, PictureNetwork
+from winnow.filters.image.models.sscd import MODEL as SSCD
+from winnow.filters.image.models.vision_transformers import encoder_of
 from winnow.filters.models.formats import format_of
-from winnow.filters.models.pictures.efficientnet import FEATURES
-from winnow.filters.models.pictures.framing import Framing
-from winnow.filters.models.pictures.networks import NOT_FINITE, PictureNetwork
-from winnow.filters.models.pictures.sscd import MODEL as SSCD
-from winnow.filters.models.pictures.vision_transformers import encoder_of
 from winnow.filters.operators import STATUS, Assets, Kernel, PictureOperator
 from winnow.schemas.efficientnet import DEVIATION, MEAN, POOLED, SIDE
 from winnow.schemas.errors import RecipeError

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from winnow.filters.image.decode.batches import pixels_of
-from winnow.filters.models.pictures.framing import Framing
-from winnow.filters.models.pictures.networks import NOT_FINITE, PictureNetwork
-from winnow.filters.models.pictures.nsfwjs import CLASSES, FRAMING, MODEL
-from winnow.filters.models.pictures.open_nsfw import MODEL as OPEN_NSFW
+from winnow.filters.image.models.framing import Framing
+from winnow.filters.image.models.networks import NOT_FINITE, PictureNetwork
+from winnow.filters.image.models.nsfwjs import CLASSES, FRAMING, MODEL
+from winnow.filters.image.models.open_nsfw import MODEL as OPEN_NSFW
 from winnow.filters.operators import STATUS, Assets, Kernel, PictureOperator
 from winnow.schemas.errors import RecipeError
 

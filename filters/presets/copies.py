@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from winnow.filters.models.pictures.sscd import DIMENSIONS, FRAMING, MODEL
+from winnow.filters.image.models.sscd import DIMENSIONS, FRAMING, MODEL
 from winnow.filters.presets import Preset
 from winnow.schemas.identity import Json
 

@@ -1,6 +1,6 @@
 """A second classifier of pornographic pictures."""
 
-from winnow.filters.models.pictures.open_nsfw import CLASSES, FRAMING, MODEL
+from winnow.filters.image.models.open_nsfw import CLASSES, FRAMING, MODEL
 from winnow.filters.presets import Preset
 
 PRESETS = (

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from winnow.filters.edits import SPANS, grown, spans_column
 from winnow.filters.language.kernels.classes import Table, unicode_classes
 from winnow.filters.language.kernels.spans import Texts, texts_of
 from winnow.filters.language.passages.line_rules import (
@@ -33,6 +32,7 @@ from winnow.filters.language.passages.passages import trimmed, without_space
 from winnow.filters.language.words import segment, sentences
 from winnow.filters.language.words.sentences import sentences_of_lines
 from winnow.filters.operators import TEXT, TextOperator
+from winnow.filters.spans import SPANS, grown, spans_column
 from winnow.schemas.kernels import kernel, leaf
 from winnow.schemas.recipe.checks import Between
 

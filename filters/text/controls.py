@@ -17,8 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.edits import SPANS, spans_column
 from winnow.filters.operators import STATUS, TEXT, TextOperator
+from winnow.filters.spans import SPANS, spans_column
 from winnow.schemas.recipe.checks import Between
 
 _TOO_MANY = "too_many_spans"

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.edits import TYPED_SPANS, typed_spans_column
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.filters.private.names import KINDS, ByteSpan, FoundModel, byte_spans, find_model, model_identity, no_model
+from winnow.filters.spans import TYPED_SPANS, typed_spans_column
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between
 

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from winnow.filters.extras import required_model
-from winnow.filters.models.arpa import is_arpa, load_arpa
-from winnow.filters.models.backoff import Sums
-from winnow.filters.models.spelling import Wording, spelling_of
+from winnow.filters.language.perplexity.arpa import is_arpa, load_arpa
+from winnow.filters.language.perplexity.backoff import Sums
+from winnow.filters.language.perplexity.spelling import Wording, spelling_of
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between

@@ -18,7 +18,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.edits import TYPED_SPANS, typed_spans_column
 from winnow.filters.language.folding import FoldedTexts, fold
 from winnow.filters.language.kernels.spans import Texts, texts_of
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
@@ -32,6 +31,7 @@ from winnow.filters.private.personal.national_ids import national_ids, national_
 from winnow.filters.private.personal.phones import phones, phones_ready
 from winnow.filters.private.personal.regions import SHORT_TEXT_BYTES, Regions, row_regions
 from winnow.filters.private.personal.wallets import wallets
+from winnow.filters.spans import TYPED_SPANS, typed_spans_column
 from winnow.schemas.recipe.checks import Between, Matching, NotEmpty
 
 Kind: TypeAlias = Literal["email", "crypto_address", "iban", "card", "national_id", "ip", "phone"]

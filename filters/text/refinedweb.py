@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from winnow.filters.edits import SPANS, spans_column
 from winnow.filters.language.kernels.classes import (
     ALPHA,
     SPACE,
@@ -30,6 +29,7 @@ from winnow.filters.language.passages.passages import without_space
 from winnow.filters.language.passages.refined_lines import LINE_COUNTS, clean_lines
 from winnow.filters.language.words import lines
 from winnow.filters.operators import TEXT, TextOperator
+from winnow.filters.spans import SPANS, spans_column
 from winnow.schemas.kernels import kernel, leaf
 from winnow.schemas.recipe.checks import Between
 

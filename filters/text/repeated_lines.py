@@ -15,11 +15,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.edits import SPANS, spans_column
 from winnow.filters.language.kernels.digests import digest_column, digests_of
 from winnow.filters.language.kernels.spans import Texts, Words, texts_of
 from winnow.filters.language.passages.passages import newline_runs, trimmed
 from winnow.filters.operators import ANSWERS, TEXT, Assets, Kernel, RowLookup, TextOperator
+from winnow.filters.spans import SPANS, spans_column
 from winnow.schemas.recipe.checks import Between
 from winnow.schemas.uint128 import words_of
 

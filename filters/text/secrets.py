@@ -12,11 +12,11 @@ from typing import Annotated
 import numpy as np
 import pyarrow as pa
 
-from winnow.filters.edits import TYPED_SPANS, typed_spans_column
 from winnow.filters.language.folding import FoldedTexts, fold
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.operators import STATUS, TEXT, TextOperator
 from winnow.filters.private.credentials import Credential, Settings, credentials, kinds
+from winnow.filters.spans import TYPED_SPANS, typed_spans_column
 from winnow.schemas.recipe.checks import Between
 
 _TOO_MANY = "too_many_spans"

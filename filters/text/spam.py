@@ -1,6 +1,6 @@
 """Adverts for betting and for paid sex: how many of their terms a text has, and their share of it.
 
-The terms are commercial ones, in thirty languages and in international use (`filters/models/spam/terms.txt`): advice on
+The terms are commercial ones, in thirty languages and in international use (`spam_terms/terms.txt`): advice on
 addiction, health, law and sex education uses others. One term proves nothing; many different ones that make up much of
 a text do. A text in a language without terms is null unless a term is found, as it was not searched.
 """
@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from winnow.filters.language.folding import fold
 from winnow.filters.language.kernels.spans import texts_of
-from winnow.filters.models.spam.lexicon import KINDS, lexicon, occurrences
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
+from winnow.filters.text.spam_terms.lexicon import KINDS, lexicon, occurrences
 
 _LANGUAGE = "text.language.code"
 _ADVERTS = ("gambling", "sexual")

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.models.wordlists import (
+from winnow.filters.language.perplexity.wordlists import (
     UNKNOWN_WORD,
     ListName,
     MissingTokenizerError,

@@ -20,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from winnow.filters.edits import SPANS, spans_column
 from winnow.filters.language.folding import FoldedTexts, fold
 from winnow.filters.language.identification.list_coverage import covered_languages
 from winnow.filters.language.kernels.spans import texts_of
@@ -34,6 +33,7 @@ from winnow.filters.language.words.packages import PACKAGES, Segmenter, package_
 from winnow.filters.language.words.unspaced import split_unicode
 from winnow.filters.models.file_state import FileState, file_state
 from winnow.filters.operators import STATUS, TEXT, Assets, TextOperator
+from winnow.filters.spans import SPANS, spans_column
 
 LANGUAGE = "text.language.code"
 

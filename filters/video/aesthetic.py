@@ -9,7 +9,7 @@ import pyarrow as pa
 from winnow.filters.image.aesthetic import OPERATOR as OF_PICTURES
 from winnow.filters.image.embedding import OPERATOR as EMBEDDING
 from winnow.filters.image.embedding import EmbeddingConfig
-from winnow.filters.models.pictures.scores import ScoreConfig
+from winnow.filters.image.models.scores import ScoreConfig
 from winnow.filters.operators import STATUS, Assets, Kernel
 from winnow.filters.video.stills.frames_operator import FrameChoice, frames_operator
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from winnow.filters.edits import SPANS, TYPED_SPANS
 from winnow.filters.operators import STATUS, TextOperator, operator_names
+from winnow.filters.spans import SPANS, TYPED_SPANS
 from winnow.pipelines.binding.operators import Measurement
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.reading.text_edits import Action, BoundEdit

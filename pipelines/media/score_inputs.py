@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.image.decode.batches import pixels_of
 from winnow.filters.image.decode.containers import Bytes
-from winnow.filters.models.pictures.framing import Framing, framed
+from winnow.filters.image.models.framing import Framing, framed
 from winnow.pipelines.media.pictures import OK, Pictures, PictureSource
 from winnow.pipelines.media.references import Unavailable
 from winnow.pipelines.media.required_media import RequiredMedia

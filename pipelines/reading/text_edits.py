@@ -24,10 +24,10 @@ from winnow.filters.edits import (
     Secret,
     apply_edits,
     edits_of,
-    spans_of_kinds,
     unmeasured,
 )
 from winnow.filters.operators import STATUS
+from winnow.filters.spans import spans_of_kinds
 from winnow.pipelines.reading.columns import Column
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.problems import Place

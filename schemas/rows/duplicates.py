@@ -22,6 +22,9 @@ OK, UNMATCHED = "ok", "unmatched"
 NO_VIDEO = "no_video"
 """Why a row is not compared by its videos: it has no media."""
 
+NO_CAPTIONS, NO_MEDIA = "no_captions", "no_media"
+"""Statuses of rows without captions: those that have media, and all others, such as pages."""
+
 NO_CAPTION, NO_TEXT_LEFT = "no_caption", "no_text_left"
 """Why captions are not compared: a row has none; one has no text but white space."""
 

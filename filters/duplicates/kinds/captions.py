@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from typing import Final
 
-from winnow.filters.caption.lists import REASONS
 from winnow.filters.duplicates.kind import DuplicateKind, Signature, Unit
-from winnow.schemas.rows.duplicates import NO_CAPTION, NO_TEXT_LEFT
+from winnow.schemas.rows.duplicates import NO_CAPTION, NO_CAPTIONS, NO_MEDIA, NO_TEXT_LEFT
 
-CAPTIONS: Final = Unit("captions", True, False, NO_CAPTION, ("no_input", *REASONS), (NO_TEXT_LEFT,))
+CAPTIONS: Final = Unit("captions", True, False, NO_CAPTION, ("no_input", NO_CAPTIONS, NO_MEDIA), (NO_TEXT_LEFT,))
 """Those that the recipe's `captions` chooses."""
 
 

@@ -11,13 +11,13 @@ from typing import Annotated, Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from winnow.filters.duplicates.kind import VIDEOS, DuplicateKind, Measure, Signature
 from winnow.filters.duplicates.kinds.pdq import HASH_BYTES, hash_blocks, hash_words, split_of
 from winnow.filters.duplicates.perceptual.frames import (
     ALL_VIDEOS,
     FrameLists,
-    are_copies,
     distinct_frames,
     match_shares,
     shared_frames,
@@ -80,6 +80,24 @@ def _pair(config: VpdqConfig, pieces: pa.Array, of: Positions, block: int, block
     found = shared_frames(hash_words(pieces), of, block, split_of(blocks), config.radius)
     counted = {"buckets": found.frames, "hot_buckets": found.hot_frames, "hot_rows": found.hot_videos}
     return CandidatePairs(found.first, found.second, counted)
+
+
+def are_copies(
+    shares: tuple[NDArray[np.float64], NDArray[np.float64]], sizes: tuple[Positions, Positions], config: VpdqConfig
+) -> NDArray[np.bool_]:
+    """For each pair of videos, whether one is a copy or an excerpt of the other.
+
+    Args:
+        shares: The shares of the first one's frames in the second, and vice versa.
+        sizes: The number of frames of each.
+        config: The least shares.
+    """
+    found = np.zeros(len(shares[0]), np.bool_)
+    for (own, other), size in zip((shares, shares[::-1]), sizes, strict=True):
+        both_ways = other >= config.min_share
+        within = (own >= config.min_share) & (other >= config.min_other_share)
+        found |= within & (both_ways | (size >= config.min_frames))
+    return found
 
 
 def _judge(config: VpdqConfig, one: pa.Array, other: pa.Array, pairs: tuple[Positions, Positions]) -> JudgedPairs:

@@ -6,7 +6,7 @@ title shown for a minute is one frame, so it is not most of a video and connects
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,6 @@ from numpy.typing import NDArray
 from winnow.filters.duplicates.perceptual.hamming import bits_apart
 from winnow.filters.duplicates.perceptual.hamming_partitions import belongs, partition_pairs
 from winnow.schemas.kernels import kernel
-
-if TYPE_CHECKING:
-    from winnow.filters.duplicates.kinds.vpdq import VpdqConfig
 
 ALL_VIDEOS: Final = 32
 """Up to so many videos with one frame are compared each with each; of more, each with so many others at least."""
@@ -73,24 +70,6 @@ def match_shares(
         first.starts, first.hashes, second.starts, second.hashes, *pairs, radius, np.empty(longest, np.bool_), shares
     )
     return shares[0], shares[1]
-
-
-def are_copies(
-    shares: tuple[NDArray[np.float64], NDArray[np.float64]], sizes: tuple[Positions, Positions], config: "VpdqConfig"
-) -> NDArray[np.bool_]:
-    """For each pair of videos, whether one is a copy or an excerpt of the other.
-
-    Args:
-        shares: The shares of the first one's frames in the second, and vice versa.
-        sizes: The number of frames of each.
-        config: The least shares.
-    """
-    found = np.zeros(len(shares[0]), np.bool_)
-    for (own, other), size in zip((shares, shares[::-1]), sizes, strict=True):
-        both_ways = other >= config.min_share
-        within = (own >= config.min_share) & (other >= config.min_other_share)
-        found |= within & (both_ways | (size >= config.min_frames))
-    return found
 
 
 def shared_frames(

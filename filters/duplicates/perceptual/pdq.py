@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.filters.image.decode.simd import AHEAD, CACHE_LINE, prefetch
+from winnow.filters.simd import AHEAD, CACHE_LINE, prefetch
 from winnow.schemas.kernels import kernel
 
 MIN_QUALITY = 50  # the reference discards 49 and less

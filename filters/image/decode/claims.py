@@ -26,7 +26,7 @@ from winnow.filters.image.decode.containers import (
     tiff_values,
 )
 from winnow.filters.image.decode.frames import MOST_BLOCKS, counted_frames
-from winnow.filters.image.metadata.heif_items import items
+from winnow.filters.image.decode.heif_items import items
 
 _EXIF_SEGMENT, _EXIF = b"\xe1", b"Exif\0\0"
 _ICC_SEGMENT, _ICC = b"\xe2", b"ICC_PROFILE\0"

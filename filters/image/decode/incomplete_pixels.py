@@ -27,8 +27,8 @@ from winnow.filters.image.decode.containers import (
     tiff_values,
 )
 from winnow.filters.image.decode.frames import MOST_BLOCKS
+from winnow.filters.image.decode.heif_items import CODED, items
 from winnow.filters.image.decode.scans import ends
-from winnow.filters.image.metadata.heif_items import CODED, items
 
 _CHANNELS: Final = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # by PNG's types of colour
 _PASSES: Final = (  # of Adam7: first column and row, and the steps between

@@ -16,7 +16,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from winnow.filters.image.decode.simd import AHEAD, CACHE_LINE, prefetch
+from winnow.filters.simd import AHEAD, CACHE_LINE, prefetch
 from winnow.schemas.kernels import kernel, leaf
 
 _LANES: Final = 32

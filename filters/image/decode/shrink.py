@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.filters.image.decode.simd import add_three
+from winnow.filters.simd import add_three
 from winnow.schemas.kernels import kernel, leaf
 
 

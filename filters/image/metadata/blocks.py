@@ -22,8 +22,8 @@ from winnow.filters.image.decode.containers import (
     tiff_entries,
     tiff_start,
 )
+from winnow.filters.image.decode.heif_items import items
 from winnow.filters.image.decode.orientation import exif_part
-from winnow.filters.image.metadata.heif_items import items
 from winnow.filters.image.metadata.iptc import iptc_of_resources
 
 _XMP_SEGMENT: Final = b"http://ns.adobe.com/xap/1.0/\0"

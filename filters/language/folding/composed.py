@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from winnow.filters.edits.spans import SPANS, TYPED_SPANS
 from winnow.filters.language.kernels.classes import Table, decode, flags_by_point, flags_of, table_of, width
 from winnow.filters.language.kernels.spans import texts_of
+from winnow.filters.spans import SPANS, TYPED_SPANS
 from winnow.schemas.kernels import kernel, leaf
 
 FORM: Final = "NFC"

@@ -7,7 +7,6 @@ line is stored as pieces of the text, which only get shorter.
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.edits.spans import grown
 from winnow.filters.language.kernels.classes import (
     DECIMAL,
     DIGIT,
@@ -20,6 +19,7 @@ from winnow.filters.language.kernels.classes import (
     width,
 )
 from winnow.filters.language.passages.passages import without_space
+from winnow.filters.spans import grown
 from winnow.schemas.kernels import kernel, leaf
 
 LINE_COUNTS = (

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.image.decode.batches import pixels_of
-from winnow.filters.models.pictures.framing import Framing, framed
+from winnow.filters.image.models.framing import Framing, framed
 from winnow.filters.operators import IMAGES
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
 from winnow.filters.video.decode.signal_requests import Clip, Signal

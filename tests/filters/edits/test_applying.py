@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.messages import assert_refused
 from tests.property_sizes import scaled
-from winnow.filters.edits import SPANS, TYPED_SPANS, Edit, Placeholders, apply_edits, edits_of, unmeasured
+from winnow.filters.edits import Edit, Placeholders, apply_edits, edits_of, unmeasured
+from winnow.filters.spans import SPANS, TYPED_SPANS
 
 Span = tuple[int, int]
 Typed = tuple[int, int, str]

@@ -8,7 +8,7 @@ import pytest
 from tests.filters.image.networks import loaded, peer, photograph
 from tests.filters.image.test_quality import batch, noise
 from winnow.filters.image.faces import covered
-from winnow.filters.models.pictures.centerface import face_boxes
+from winnow.filters.image.models.centerface import face_boxes
 
 DETECT = """
 import json, sys, numpy as np

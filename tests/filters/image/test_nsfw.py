@@ -8,11 +8,11 @@ import pytest
 from tests.filters.image.networks import loaded, node_peer, photograph
 from tests.filters.image.test_quality import batch, noise
 from tests.messages import assert_refused
+from winnow.filters.image.models.framing import Framing
+from winnow.filters.image.models.networks import PictureNetwork
+from winnow.filters.image.models.nsfwjs import CLASSES, FRAMING, MODEL
+from winnow.filters.image.models.open_nsfw import FRAMING as OPEN_NSFW
 from winnow.filters.models.onnx.writing import OnnxGraph
-from winnow.filters.models.pictures.framing import Framing
-from winnow.filters.models.pictures.networks import PictureNetwork
-from winnow.filters.models.pictures.nsfwjs import CLASSES, FRAMING, MODEL
-from winnow.filters.models.pictures.open_nsfw import FRAMING as OPEN_NSFW
 from winnow.filters.operators import Assets, find_operator
 from winnow.filters.presets import find_preset
 from winnow.pipelines.assets import AssetError, AssetFiles, lookup

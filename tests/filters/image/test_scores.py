@@ -14,8 +14,8 @@ from tests.filters.image.networks import loaded, photograph
 from tests.filters.image.test_quality import batch, noise
 from tests.messages import assert_refused
 from winnow.filters.image.decode.shrink import shrink
+from winnow.filters.image.models.framing import Framing
 from winnow.filters.models.onnx.writing import OnnxGraph
-from winnow.filters.models.pictures.framing import Framing
 from winnow.filters.models.tensors import tensors_bytes
 from winnow.filters.operators import PictureOperator, TextOperator, find_operator
 from winnow.schemas.errors import RecipeError

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from tests.filters.image.networks import loaded, peer, photograph
 from tests.filters.image.test_quality import batch, noise
+from winnow.filters.image.models.text_boxes import covered_by, text_boxes
 from winnow.filters.image.text_area import TextAreaConfig, text_area
-from winnow.filters.models.pictures.text_boxes import covered_by, text_boxes
 
 DETECT = """
 import json, sys, cv2, numpy as np

@@ -14,8 +14,8 @@ from benchmarks.measuring.environments import PEERS
 from tests.filters.text.lines.line_rules import PIECES, assert_spans_hold, documents, measured, of_preset
 from tests.filters.text.oracles.line_rules_restated import c4
 from tests.property_sizes import scaled
-from winnow.filters.edits import edited
 from winnow.filters.presets import find_preset
+from winnow.filters.spans import edited
 from winnow.filters.text.c4 import OPERATOR, Config
 
 HERE = Path(__file__).parent

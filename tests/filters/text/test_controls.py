@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.filters.text.hostile_texts import HOSTILE
 from tests.filters.text.lines.line_rules import PIECES, assert_spans_hold, measured
 from tests.property_sizes import scaled
-from winnow.filters.edits import edited
+from winnow.filters.spans import edited
 from winnow.filters.text.controls import OPERATOR
 
 GOLDEN = Path(__file__).parent / "golden" / "controls.json"

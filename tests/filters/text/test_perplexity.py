@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.filters.models.ngrams import arpa
+from tests.filters.language.perplexity.ngrams import arpa
 from tests.filters.models.training.declarations import paragraphs
 from tests.filters.text.hostile_texts import HOSTILE
 from tests.messages import assert_told
 from tests.property_sizes import scaled
-from winnow.filters.models.spelling import spelling_of
+from winnow.filters.language.perplexity.spelling import spelling_of
 from winnow.filters.operators import find_operator
 from winnow.filters.text.perplexity import _MARKS_ALONE, OPERATOR, PerplexityConfig
 from winnow.schemas.errors import RecipeError

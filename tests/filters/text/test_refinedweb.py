@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.filters.text.lines.line_rules import PIECES, assert_spans_hold, documents, measured, of_preset
 from tests.filters.text.oracles.line_rules_restated import refinedweb
 from tests.property_sizes import scaled
-from winnow.filters.edits import edited
+from winnow.filters.spans import edited
 from winnow.filters.text.refinedweb import OPERATOR, Config
 
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.filters.text.lines.line_rules import assert_spans_hold
-from winnow.filters.edits import edited
 from winnow.filters.operators import ANSWERS, TEXT
+from winnow.filters.spans import edited
 from winnow.filters.text.repeated_lines import ID, OPERATOR, RepeatedLinesConfig, load_shard, offered_keys
 
 GOLDEN = Path(__file__).parent / "golden" / "repeated_lines.json"

@@ -15,7 +15,7 @@ from tests.filters.image.test_network_goldens import assert_close, shortened
 from tests.filters.image.test_quality import batch, noise
 from tests.filters.image.test_scores import head
 from tests.filters.video.watched import FACTS, stills, watched
-from winnow.filters.models.pictures.scores import ScoreConfig
+from winnow.filters.image.models.scores import ScoreConfig
 from winnow.filters.operators import find_operator
 from winnow.filters.video.decode.operator import VideoOperator, Watcher
 from winnow.filters.video.decode.signal_requests import Signal

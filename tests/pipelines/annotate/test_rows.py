@@ -11,9 +11,9 @@ import pytest
 
 from tests.filters.text.test_gopher import NoAssets
 from tests.messages import assert_refused
-from winnow.filters.edits.spans import SPANS
 from winnow.filters.language.folding.composed import has_spans
 from winnow.filters.operators import STATUS, TEXT, Kernel, TextOperator, find_operator
+from winnow.filters.spans import SPANS
 from winnow.pipelines.annotate.rows import BatchRows, Excluded, measure
 from winnow.pipelines.binding.operators import layer_schema
 from winnow.schemas.errors import StageError

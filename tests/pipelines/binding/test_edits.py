@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tests.messages import assert_refused, assert_told
-from winnow.filters.edits import SPANS, TYPED_SPANS
+from winnow.filters.spans import SPANS, TYPED_SPANS
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.reading.text_edits import with_keys
 from winnow.schemas.errors import RecipeError

@@ -26,7 +26,7 @@ from tests.pipelines.export.drawn_stores import (
     tree,
     words,
 )
-from winnow.filters.edits import SPANS
+from winnow.filters.spans import SPANS
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.reading.text_edits import BoundEdit
 from winnow.pipelines.store.hiding.scans import put_tombstone

@@ -10,7 +10,7 @@ from PIL import Image
 from rich.console import Console
 
 from tests.filters.video.films import Film, av
-from winnow.filters.models.pictures.framing import Framing, framed
+from winnow.filters.image.models.framing import Framing, framed
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.media.score_inputs import Images, Inputs
 from winnow.pipelines.media.thumbnails import picture_source

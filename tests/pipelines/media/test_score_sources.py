@@ -18,7 +18,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from winnow.filters.image.decode.stills import DecodeLimits, UndecodableError, decode, sized
-from winnow.filters.models.pictures.framing import Framing, framed
+from winnow.filters.image.models.framing import Framing, framed
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.media.score_inputs import Inputs
 from winnow.pipelines.media.thumbnails import picture_source

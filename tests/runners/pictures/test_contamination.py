@@ -9,7 +9,7 @@ from tests.filters.image.networks import loaded, photograph
 from tests.runners.pictures.test_picture_duplicates import scene
 from tests.runners.test_annotate import table
 from winnow.filters.duplicates.vectors.listed_vectors import parse_vector_list
-from winnow.filters.models.pictures.sscd import FRAMING
+from winnow.filters.image.models.sscd import FRAMING
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
 ImageOps = pytest.importorskip("PIL.ImageOps", reason="needs the extra `image`")

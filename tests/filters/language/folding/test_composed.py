@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.filters.edits.spans import TYPED_SPANS
 from winnow.filters.language.folding.composed import MOST_GROWTH, MOST_MARKS, composed_texts, spans_as_written
+from winnow.filters.spans import TYPED_SPANS
 
 # Letters and marks of scripts in which some compose, in an order or another: Latin, Greek, Hangul, Kana, Indic, Arabic,
 # Hebrew, Tibetan, music; and letters that become others.

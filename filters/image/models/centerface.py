@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.filters.models.pictures.framing import Framing
+from winnow.filters.image.models.framing import Framing
 from winnow.schemas.assets import Asset, BuiltAsset
 
 OUTPUTS: Final = ("537", "538", "539")  # the probability of a face's centre, sizes, and offsets of the centre
@@ -54,7 +54,7 @@ MODEL: Final = BuiltAsset(
         ),
     ),
     make=_make,
-    maker_id="winnow.filters.models.pictures.centerface:_make",
+    maker_id="winnow.filters.image.models.centerface:_make",
     version=1,
     file="centerface.onnx",
     licence="MIT",

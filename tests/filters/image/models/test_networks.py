@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.messages import assert_refused
+from winnow.filters.image.models.framing import Framing
+from winnow.filters.image.models.networks import PictureNetwork
 from winnow.filters.models.onnx.writing import OnnxGraph, Shape
-from winnow.filters.models.pictures.framing import Framing
-from winnow.filters.models.pictures.networks import PictureNetwork
 from winnow.schemas.errors import RecipeError
 
 SQUARE = Framing(16, "stretch", mean=(0.0, 0.0, 0.0), deviation=(1 / 255, 1 / 255, 1 / 255))

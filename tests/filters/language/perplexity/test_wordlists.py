@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.filters.models.training.declarations import paragraphs
 from tests.property_sizes import scaled
-from winnow.filters.models.wordlists import (
+from winnow.filters.language.perplexity.wordlists import (
     UNKNOWN_WORD,
     MissingTokenizerError,
     list_language,

@@ -6,7 +6,7 @@ features of a classifier, those of different pictures of the same kind of thing 
 
 from typing import Final
 
-from winnow.filters.models.pictures.framing import Framing
+from winnow.filters.image.models.framing import Framing
 from winnow.schemas.assets import Asset
 
 DIMENSIONS: Final = 512

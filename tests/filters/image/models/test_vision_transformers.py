@@ -21,9 +21,9 @@ from tests.filters.image.test_quality import batch, noise
 from tests.filters.models.test_tensors import bf16_file
 from tests.messages import assert_told
 from tests.trainers import run_trainer
+from winnow.filters.image.models.framing import Framing
+from winnow.filters.image.models.vision_transformers import encoder_of
 from winnow.filters.models.onnx.sessions import open_session
-from winnow.filters.models.pictures.framing import Framing
-from winnow.filters.models.pictures.vision_transformers import encoder_of
 from winnow.filters.models.tensors import tensors_bytes
 from winnow.filters.operators import find_operator
 from winnow.schemas.errors import RecipeError

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.filters.extras import one_line
+from winnow.filters.image.models.framing import Framing, colour_values, framed, tensor
 from winnow.filters.models.formats import format_of
 from winnow.filters.models.onnx.sessions import open_session
-from winnow.filters.models.pictures.framing import Framing, colour_values, framed, tensor
 from winnow.schemas.errors import RecipeError
 
 EXTRA = "image-models"

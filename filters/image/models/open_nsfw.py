@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from winnow.filters.models.pictures.framing import Framing
+from winnow.filters.image.models.framing import Framing
 from winnow.schemas.assets import Asset
 
 CLASSES: Final = ("sfw", "nsfw")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.filters.models.spelling import Wording, spelling_of
+from winnow.filters.language.perplexity.spelling import Wording, spelling_of
 
 KINDS: tuple[Wording, ...] = ("none", "lower", "words", "ccnet")
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from winnow.filters.models.pictures.framing import Framing
-from winnow.filters.models.pictures.keras_layers import keras_onnx
-from winnow.filters.models.pictures.tfjs_files import dequantised, literal_of, weights_of
+from winnow.filters.image.models.framing import Framing
+from winnow.filters.image.models.keras_layers import keras_onnx
+from winnow.filters.image.models.tfjs_files import dequantised, literal_of, weights_of
 from winnow.schemas.assets import Asset, BuiltAsset
 from winnow.schemas.errors import WinnowError
 
@@ -60,7 +60,7 @@ MODEL: Final = BuiltAsset(
     summary="the InceptionV3 of nsfwjs: five classes of pictures, for image.nsfw",
     of=(_PACKAGE,),
     make=_make,
-    maker_id="winnow.filters.models.pictures.nsfwjs:_make",
+    maker_id="winnow.filters.image.models.nsfwjs:_make",
     version=1,
     file="nsfwjs-inception-v3.onnx",
     licence="MIT",

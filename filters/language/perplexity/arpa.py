@@ -14,7 +14,15 @@ from typing import BinaryIO, NoReturn, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.filters.models.backoff import MAX_ORDER, Grams, Reading, Sums, hash_word, read_lines, score_texts
+from winnow.filters.language.perplexity.backoff import (
+    MAX_ORDER,
+    Grams,
+    Reading,
+    Sums,
+    hash_word,
+    read_lines,
+    score_texts,
+)
 from winnow.schemas.errors import RecipeError
 
 MAX_LINE_BYTES = 1 << 16

@@ -5,7 +5,7 @@ import pytest
 
 from winnow.filters.language.folding import fold
 from winnow.filters.language.kernels.spans import texts_of
-from winnow.filters.models.spam.lexicon import KINDS, TERMS, Term, lexicon, occurrences, read_terms
+from winnow.filters.text.spam_terms.lexicon import KINDS, TERMS, Term, lexicon, occurrences, read_terms
 from winnow.schemas.languages import language
 
 

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.filters.extras import required_package
+from winnow.filters.image.models.transformer_kinds import Names, Sizes, described
 from winnow.filters.models.onnx.sessions import MAX_MODEL_BYTES
 from winnow.filters.models.onnx.writing import OnnxGraph
-from winnow.filters.models.pictures.transformer_kinds import Names, Sizes, described
 from winnow.filters.models.tensors import read_tensors
 from winnow.schemas.errors import RecipeError
 

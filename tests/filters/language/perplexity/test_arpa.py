@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.messages import assert_told
 from tests.property_sizes import scaled
-from winnow.filters.models.arpa import NgramModel, load_arpa
-from winnow.filters.models.backoff import Sums
+from winnow.filters.language.perplexity.arpa import NgramModel, load_arpa
+from winnow.filters.language.perplexity.backoff import Sums
 from winnow.schemas.errors import RecipeError
 
 # A bigram without its trigram's parts, a context without a weight, no weight at all: what pruned models look like.

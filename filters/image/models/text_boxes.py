@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.filters.models.pictures.framing import Framing
+from winnow.filters.image.models.framing import Framing
 from winnow.schemas.assets import Asset
 from winnow.schemas.kernels import kernel
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from winnow.filters.image.decode.shrink import resized
-from winnow.filters.models.pictures.framing import Fit, Framing, colour_values, framed, tensor
+from winnow.filters.image.models.framing import Fit, Framing, colour_values, framed, tensor
 from winnow.schemas.errors import RecipeError
 
 NOISE = np.random.default_rng(7).integers(0, 256, (60, 100, 3), dtype=np.uint8)

@@ -1,0 +1,1 @@
+"""How probable texts are, by n-gram models and lists of words."""
