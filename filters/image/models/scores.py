@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from winnow.filters.extras import one_line, required_model
 from winnow.filters.image.decode.batches import pixels_of
 from winnow.filters.image.models.framing import Framing
-from winnow.filters.image.models.networks import EXTRA, NOT_FINITE, PictureNetwork
+from winnow.filters.image.models.networks import EXTRA, PictureNetwork
 from winnow.filters.models.formats import format_of
 from winnow.filters.models.onnx.sessions import open_session
 from winnow.filters.models.tensors import read_tensors
+from winnow.filters.models.unit_vectors import NOT_FINITE
 from winnow.filters.operators import STATUS, Assets, Kernel, Operator, PictureOperator, TextOperator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between
