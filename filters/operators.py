@@ -112,6 +112,9 @@ class RowLookup:
     answer_columns: pa.Schema = field(default_factory=lambda: pa.schema([]))  # of the batches of `answers_for`
     least_total: Callable[[Any], int] = field(default=lambda _config: 1)
     """From how many offering rows on a key is answered."""
+    second: "Callable[[Any, pa.RecordBatch], RowLookup] | None" = None
+    """For a shard, the lookup that follows this one, from this one's answers: of whatever answers, it differs in the
+    keys and in the kernel alone. None: this one is the last."""
     sent_bytes: int = 2
     """The bytes of offers for each byte of the objects that are read, about: these are compressed."""
 

@@ -81,6 +81,7 @@ class CrossRowJob:
     steps: JobSteps
     shards: ShardList[ListedShard]
     partitions: int
+    first: "CrossRowJob | None" = None  # the job whose answers decide what this one looks up, if it is a second one
 
     @property
     def job(self) -> LinearJob:
@@ -94,10 +95,21 @@ class CrossRowJob:
     def kernel(self, shard: str) -> Kernel:
         """The operator's kernel for a shard, once the job has run."""
         number = bisect_left(self.shards.all, shard, key=lambda one: one.shard)
-        found = find_part(self.steps.objects, self.steps.scratch, "answers", number)
-        if found is None:  # none of its rows got an answer
-            found = pa.RecordBatch.from_pylist([], schema=self._answer_schema)
-        return self.lookup.load(self.bound.config, found)
+        return self._lookup_of(number).load(self.bound.config, self._found(number))
+
+    def _found(self, shard: int) -> pa.RecordBatch:
+        """The answers to a shard's rows."""
+        found = find_part(self.steps.objects, self.steps.scratch, "answers", shard)
+        return pa.RecordBatch.from_pylist([], schema=self._answer_schema) if found is None else found
+
+    def _lookup_of(self, shard: int | None) -> RowLookup:
+        """The lookup for a shard's rows; None: one from no answers, for what is the same for all shards."""
+        if self.first is None:
+            assert self._operator.lookup is not None
+            return self._operator.lookup
+        assert self.first.lookup.second is not None
+        none = pa.RecordBatch.from_pylist([], schema=ANSWERS)
+        return self.first.lookup.second(self.bound.config, none if shard is None else self.first._found(shard))
 
     @property
     def _operator(self) -> TextOperator:
@@ -108,8 +120,7 @@ class CrossRowJob:
     @property
     def lookup(self) -> RowLookup:
         """How the operator looks up rows."""
-        assert self._operator.lookup is not None
-        return self._operator.lookup
+        return self._lookup_of(None)
 
     def _read(self, shard: int) -> Iterator[tuple[NDArray[np.int64], pa.RecordBatch, pa.Array]]:
         """The rows of a shard that the operator measures, as it reads them, in batches: their numbers, and their ids.
@@ -141,7 +152,7 @@ class CrossRowJob:
 
     def _lines(self, shard: int) -> Iterator[pa.RecordBatch]:
         """What a shard offers, batch by batch, and what it asks for, which is kept."""
-        config, lookup = self.bound.config, self.lookup
+        config, lookup = self.bound.config, self._lookup_of(shard)
         asked = [pa.array([], KEYS)]
         for numbers, batch, ids in self._read(shard):
             rows, keys = lookup.offered_keys(config, batch)
@@ -212,15 +223,20 @@ class CrossRowJob:
 
 
 def put_cross_row_job(
-    bound: BoundOperator, objects: ObjectStore, scratch: str, shards: list[ListedShard], state: StoreState
+    bound: BoundOperator,
+    objects: ObjectStore,
+    scratch: str,
+    shards: list[ListedShard],
+    state: StoreState,
+    first: CrossRowJob | None = None,
 ) -> CrossRowJob:
-    """Prepare a meeting in a scratch folder of its own."""
+    """Prepare a meeting in a scratch folder of its own; `first` is the one before, whose answers it needs."""
     hidden = put_hidden_rows_of(objects, scratch, shards, state, load_hiding(objects))
     path = put_shard_list(objects, "shards", hidden, f"{scratch}/")
     size = read_bytes(bound, state)
     groups = groups_for(size, MOST_GROUPS)
     listed = ShardList(objects, path, scratch, ListedShard, groups)
-    job = CrossRowJob(bound, JobSteps(objects, scratch), listed, 1)
+    job = CrossRowJob(bound, JobSteps(objects, scratch), listed, 1, first)
     return replace(job, partitions=partitions_for(size * job.lookup.sent_bytes))
 
 

@@ -25,8 +25,13 @@ def met(run: StageRun, state: StoreState, operators: Sequence[BoundOperator]) ->
     try:
         for number, bound in enumerate(operators):
             shards = covered_shards(bound, whole)
-            meetings[bound.layer] = put_cross_row_job(bound, objects, f"{folder}/{number}", shards, whole)
-            EngineJobs(run, bound.layer).run(meetings[bound.layer].job, read_bytes(bound, whole))
+            jobs, size = EngineJobs(run, bound.layer), read_bytes(bound, whole)
+            job = put_cross_row_job(bound, objects, f"{folder}/{number}", shards, whole)
+            jobs.run(job.job, size)
+            if job.lookup.second is not None:
+                job = put_cross_row_job(bound, objects, f"{folder}/{number}-second", shards, whole, job)
+                jobs.run(job.job, size)
+            meetings[bound.layer] = job
         yield meetings
     finally:
         if meetings:

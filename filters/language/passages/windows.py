@@ -1,0 +1,236 @@
+"""Runs of a fixed number of tokens as hashes, and few places by which equal runs of any texts are found.
+
+A window is `size` tokens in a row. Its anchor is the piece of half as many tokens whose hash is the smallest in it, as
+in winnowing (Schleimer, Wilkerson and Aiken 2003): equal windows have equal anchors, and one in thirteen of 50 tokens
+begins another anchor. So windows are compared only where an anchor is found twice. Their hashes are polynomials modulo
+the prime 2^61 - 1 for two bases: whatever texts there are that were not made for these bases, two windows of `size`
+tokens that differ have equal hashes with a chance of at most (size / 2^61)^2, some 10^-33 for 50 tokens.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from numba import uint64
+
+from winnow.filters.language.kernels.classes import SPACE, decode, flags_of, unicode_classes, width
+from winnow.filters.language.kernels.hashes import hash_bytes, mixed
+from winnow.filters.language.kernels.spans import Texts
+from winnow.filters.language.words.pieces import with_room
+from winnow.filters.language.words.unspaced import split_unicode
+from winnow.schemas.kernels import inlined, kernel
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Hashes: TypeAlias = npt.NDArray[np.uint64]
+
+_PRIME = (1 << 61) - 1
+_BASES = (0x0A3C59D1E7B6F28D, 0x15F08D4B92C7E361)  # chosen at random, below the prime
+_BASE = 0x9E3779B97F4A7C15  # for anchors, of which no more is asked than that few are equal
+_MODULUS, _LAST_30, _LAST_31 = uint64(_PRIME), uint64((1 << 30) - 1), uint64((1 << 31) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The tokens of a column of texts.
+
+    Text i has the tokens `documents[i]` to `documents[i + 1]`; token j is the bytes `starts[j]` to `ends[j]` of the
+    buffer.
+    """
+
+    documents: Ints
+    starts: Ints
+    ends: Ints
+    signs: npt.NDArray[np.bool_]  # those that are no words
+    hashes: Hashes
+
+
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """The anchors of all windows; each belongs to some windows in a row."""
+
+    windows: Ints  # the first token of each window, ascending
+    bounds: Ints  # anchor j is that of `windows[bounds[j] : bounds[j + 1]]`
+    hashes: Hashes
+
+    @property
+    def firsts(self) -> Ints:
+        """The first token of the first window of each anchor."""
+        return self.windows[self.bounds[:-1]]
+
+    def windows_of(self, chosen: npt.NDArray[np.bool_]) -> Ints:
+        """The windows of some anchors."""
+        return self.windows[np.repeat(chosen, np.diff(self.bounds))]
+
+
+def tokens_of(texts: Texts) -> Tokens:
+    """Words without regard to language, single characters of scripts without spaces, and signs between white space."""
+    words = split_unicode(texts)
+    return Tokens(*_tokens(texts.buffer, texts.offsets, words.documents, words.starts, words.ends, unicode_classes()))
+
+
+def bytes_of(texts: Texts) -> Tokens:
+    """Every byte as a token."""
+    begin, end = int(texts.offsets[0]), int(texts.offsets[-1])
+    starts = np.arange(begin, end)
+    hashes = _byte_hashes()[texts.buffer[begin:end]]
+    return Tokens(texts.offsets - begin, starts, starts + 1, np.zeros(end - begin, np.bool_), hashes)
+
+
+def anchors_of(tokens: Tokens, size: int) -> Anchors:
+    """The anchors of all windows of so many tokens."""
+    piece = (size + 1) // 2
+    power = uint64(pow(_BASE, piece, 1 << 64))
+    hashes = _piece_hashes(tokens.hashes, tokens.documents, piece, power)
+    places = _lowest(hashes, tokens.documents, size, size - piece + 1)
+    windows = np.flatnonzero(places >= 0)
+    places = places[windows]
+    begins = np.flatnonzero(np.append(True, places[1:] != places[:-1])[: len(places)])
+    return Anchors(windows, np.append(begins, len(windows)), hashes[places[begins]])
+
+
+def window_hashes(tokens: Tokens, size: int, windows: Ints) -> Hashes:
+    """The hashes of windows, given their first tokens, ascending: a row of two halves each."""
+    powers = np.array([pow(base, size, _PRIME) for base in _BASES], np.uint64)
+    found: Hashes = _window_hashes(tokens.hashes, tokens.documents, size, windows, powers)
+    return found
+
+
+def _byte_hashes() -> Hashes:
+    hashes: Hashes = _mixed_all(np.arange(1, 257, dtype=np.uint64))
+    return hashes
+
+
+@kernel  # type: ignore[untyped-decorator]
+def _mixed_all(values: Hashes) -> Hashes:
+    found = np.empty(len(values), np.uint64)
+    for at in range(len(values)):
+        found[at] = mixed(values[at])
+    return found
+
+
+@kernel
+def _tokens(buffer, offsets, words, word_starts, word_ends, classes):  # type: ignore[no-untyped-def]
+    """The words, and each run of other characters between words and white space, of every text."""
+    documents = np.zeros(len(offsets), np.int64)
+    starts = np.empty(len(word_starts) + len(word_starts) // 4 + 64, np.int64)
+    ends = np.empty(len(starts), np.int64)
+    count = 0
+    for document in range(len(offsets) - 1):
+        at = offsets[document]
+        between = offsets[document + 1] - at  # bytes
+        for word in range(words[document], words[document + 1]):
+            between -= word_ends[word] - word_starts[word]
+        more = words[document + 1] - words[document] + between
+        starts = with_room(starts, count, more)
+        ends = with_room(ends, count, more)
+        for word in range(words[document], words[document + 1] + 1):
+            last = word == words[document + 1]
+            stop = offsets[document + 1] if last else word_starts[word]
+            signed = False
+            while at < stop:
+                lead = buffer[at]
+                after = at + width(lead)
+                if flags_of(classes, lead if lead < 0x80 else decode(buffer, at)) & SPACE:
+                    signed = False
+                else:
+                    if not signed:
+                        starts[count] = at
+                        count += 1
+                        signed = True
+                    ends[count - 1] = after
+                at = after
+            if not last:
+                starts[count], ends[count] = word_starts[word], word_ends[word]
+                count += 1
+                at = word_ends[word]
+        documents[document + 1] = count
+    signs = np.empty(count, np.bool_)
+    hashes = np.empty(count, np.uint64)
+    word = 0
+    for token in range(count):
+        signs[token] = word == len(word_starts) or starts[token] != word_starts[word]
+        word += not signs[token]
+        hashes[token] = hash_bytes(buffer, starts[token], ends[token])
+    return documents, starts[:count].copy(), ends[:count].copy(), signs, hashes
+
+
+@kernel
+def _piece_hashes(hashes, documents, piece, power):  # type: ignore[no-untyped-def]
+    """The hash of the piece that begins at each token; those that a text's end cuts off have none."""
+    found = np.empty(len(hashes), np.uint64)
+    for document in range(len(documents) - 1):
+        first = documents[document]
+        rolled = uint64(0)
+        for at in range(first, documents[document + 1]):
+            rolled = rolled * uint64(_BASE) + hashes[at]
+            if at - first >= piece:
+                rolled -= hashes[at - piece] * power
+            if at - first >= piece - 1:
+                found[at - piece + 1] = mixed(rolled)
+    return found
+
+
+@kernel
+def _lowest(hashes, documents, size, pieces):  # type: ignore[no-untyped-def]
+    """For each token: the place of the lowest hash among the pieces of the window that begins there, or -1."""
+    found = np.full(len(hashes), -1, np.int64)
+    waiting = np.empty(pieces, np.int64)  # a ring: places of hashes that ascend, each the lowest from there on
+    for document in range(len(documents) - 1):
+        first = documents[document]
+        head = 0
+        held = 0
+        for at in range(first, documents[document + 1] - (size - pieces)):
+            if held and waiting[head] <= at - pieces:
+                head = (head + 1) % pieces
+                held -= 1
+            while held and hashes[waiting[(head + held - 1) % pieces]] > hashes[at]:
+                held -= 1
+            waiting[(head + held) % pieces] = at
+            held += 1
+            if at - first >= pieces - 1:
+                found[at - pieces + 1] = waiting[head]
+    return found
+
+
+@inlined
+def _reduced(value):  # type: ignore[no-untyped-def]
+    value = (value >> uint64(61)) + (value & _MODULUS)
+    return value - _MODULUS if value >= _MODULUS else value
+
+
+@inlined
+def _product(one, other):  # type: ignore[no-untyped-def]
+    """The product modulo the prime of two numbers below it."""
+    high, low = one >> uint64(31), one & _LAST_31
+    high_other, low_other = other >> uint64(31), other & _LAST_31
+    middle = low * high_other + high * low_other
+    return _reduced(
+        high * high_other * uint64(2) + (middle >> uint64(30)) + ((middle & _LAST_30) << uint64(31)) + low * low_other
+    )
+
+
+@kernel
+def _window_hashes(hashes, documents, size, windows, powers):  # type: ignore[no-untyped-def]
+    found = np.empty((len(windows), 2), np.uint64)
+    document = -1
+    at = np.int64(0)  # the token after those that are hashed
+    first = second = uint64(0)
+    for number in range(len(windows)):
+        begin = windows[number]
+        if number == 0 or begin >= documents[document + 1] or begin - windows[number - 1] >= size:
+            while document < 0 or begin >= documents[document + 1]:
+                document += 1
+            at, first, second = begin, uint64(0), uint64(0)
+            held = begin
+        while at < begin + size:
+            value = _reduced(hashes[at])
+            first = _reduced(_product(first, uint64(_BASES[0])) + value)
+            second = _reduced(_product(second, uint64(_BASES[1])) + value)
+            if at - held >= size:
+                value = _reduced(hashes[at - size])
+                first = _reduced(first + (_MODULUS - _product(value, powers[0])))
+                second = _reduced(second + (_MODULUS - _product(value, powers[1])))
+            at += 1
+        found[number, 0], found[number, 1] = first, second
+    return found
