@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Annotated, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from winnow.filters.entry_points import entry_points
 from winnow.schemas.assets import AnyAsset
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import nearest
+from winnow.schemas.recipe.checks import Matching
 
 ENTRY_POINTS = "winnow.operators"
 TEXT = "text"
@@ -66,6 +67,9 @@ NO_PIXELS = 0
 
 _FOLDERS = ("text", "url", "page", "image", "video", "caption")
 _NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*")
+
+ColumnName: TypeAlias = Annotated[str, Matching(r"[^.\s]+(\.[^.\s]+)+", "a column, such as text.language.code")]
+"""A column that a configuration names, for operators that read what they are told."""
 
 Resource: TypeAlias = Literal["cpu", "model", "gpu"]
 Kernel: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
@@ -119,6 +123,31 @@ class RowLookup:
     """The bytes of offers for each byte of the objects that are read, about: these are compressed."""
 
 
+PART = pa.field("part", pa.string(), nullable=False)
+"""What of a key a line counts, such as the rows of one language."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowTotals:
+    """How an operator adds up rows of the store by key: each row gets sums over all rows of its key.
+
+    Rows give lines of a key, a part and integers. Lines of the same key and part are added up, first within a shard, so
+    that a key that many rows have costs one line a shard and part. A shard gets the sums of the keys and parts that its
+    rows gave, and those of all parts of these keys that are `shown`. As in `RowLookup`, functions get the operator's
+    configuration, and batches with the columns that it reads.
+    """
+
+    amounts: tuple[str, ...]  # the names of the integers
+    lines: Callable[[Any, pa.RecordBatch], pa.RecordBatch]
+    """Lines of these rows: `key` (`KEYS`), `part` (`PART`) and the amounts (int64); they may repeat."""
+    shown: Callable[[Any, pa.RecordBatch], NDArray[np.bool_]]
+    """Which sums all rows of their key get; of all sums of some keys, sorted by key and part."""
+    load: Callable[[Any, pa.RecordBatch], Kernel]
+    """The kernel for a shard, from sums, sorted by key and part."""
+    sent_bytes: int = 1
+    """The bytes of lines for each byte of the objects that are read, about."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator(ABC):
     """A measurement: the common part of operators on texts, pictures and videos.
@@ -170,9 +199,10 @@ class TextOperator(Operator):
 
     reads: Callable[[Any], tuple[str, ...]]  # dotted names, such as `text`, `samples.url`, `text.language.label`
     load: Callable[[Any, Assets], Kernel]
-    lookup: RowLookup | None = None
-    """For an operator whose values depend on other rows of the store. It reads samples and extracted layers only, and
-    its layer is computed again when shards are added. None: a row's values depend on it alone."""
+    lookup: RowLookup | RowTotals | None = None
+    """For an operator whose values depend on other rows of the store. It runs after all layers that it reads have been
+    written for every shard, and its layer is computed again when shards are added. None: a row's values depend on it
+    alone."""
     needs: tuple[str, ...] = (TEXT,)  # columns that a row must have to be measured
     as_written: bool = False
     """Whether its kernel gets the text as it is written; else in composed form (NFC), and its columns of spans are

@@ -3,7 +3,7 @@
 The rule is that of Lee et al. (Deduplicating Training Data Makes Language Models Better, 2022): what lies in a run of
 at least 50 tokens that occurs twice is removed, in all copies with `keep: none`. A second copy in the same text counts.
 Their program makes a suffix array of all bytes; here only the windows of 50 tokens whose anchor
-(`winnow.filters.language.passages.windows`) is found twice are compared, by 122 bits of hashes. The union of the
+(`winnow.filters.language.words.windows`) is found twice are compared, by 122 bits of hashes. The union of the
 windows that occur twice is what all repeated runs cover, so the answer is that of a suffix array.
 """
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from winnow.filters.language.kernels.digests import digest_column
 from winnow.filters.language.kernels.spans import Texts, texts_of
-from winnow.filters.language.passages.windows import (
+from winnow.filters.language.words.windows import (
     Anchors,
     Hashes,
     Ints,

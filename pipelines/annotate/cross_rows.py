@@ -6,7 +6,6 @@ say enough, they go at once. So the exchange carries one fixed-size line for eac
 where keys match. Rows that the operator does not measure neither ask nor offer.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -15,11 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.operators import ANSWERS, KEYS, TEXT, Kernel, RowLookup, TextOperator
-from winnow.pipelines.annotate.one_layer import selected
-from winnow.pipelines.annotate.rows import BatchRows, Excluded, status_codes
+from winnow.filters.operators import ANSWERS, KEYS, RowLookup, RowTotals, TextOperator
+from winnow.pipelines.annotate.meeting import Meeting
+from winnow.pipelines.annotate.row_totals import RowTotalsJob
 from winnow.pipelines.binding.operators import BoundOperator
-from winnow.pipelines.reading.chosen_text import text_of
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key, partitions_for
@@ -33,10 +31,8 @@ from winnow.pipelines.running.row_arrays import (
     shard_numbers,
     single_array,
 )
-from winnow.pipelines.running.scratch_parts import find_part, put_part, read_part
 from winnow.pipelines.running.shard_groups import MOST_GROUPS, groups_for
 from winnow.pipelines.running.shard_list import ListedShard, ShardList, put_hidden_rows_of, put_shard_list
-from winnow.pipelines.running.shard_rows import cut_by_bytes
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hiding.scans import load_hiding
@@ -65,22 +61,15 @@ CHOSEN = pa.schema(
 )
 """A row that answers for a key, and who asks."""
 
-ASKED = pa.schema([pa.field("key", KEYS, nullable=False)])
-"""The keys that a shard asks for, kept until the answers are there."""
-
 _ASKS = -1
 _ID = Column(layout.SAMPLES, "id")
 _IDS = _ID.name
 
 
 @dataclass(frozen=True)
-class CrossRowJob:
-    """The meeting of the rows of a store for one operator. Picklable."""
+class CrossRowJob(Meeting):
+    """The meeting of the rows of a store for one operator that looks up rows. Picklable."""
 
-    bound: BoundOperator
-    steps: JobSteps
-    shards: ShardList[ListedShard]
-    partitions: int
     first: "CrossRowJob | None" = None  # the job whose answers decide what this one looks up, if it is a second one
 
     @property
@@ -89,60 +78,22 @@ class CrossRowJob:
         between = [ExchangeStep("Chosen", self.partitions, self._choose)]
         if self.lookup.answers_for is not None:
             between.append(ExchangeStep("Answers", self.shards.groups, self._send_answers))
-        last = StoreStep("Shards", self.shards.groups, self._store)
+        last = StoreStep("Shards", self.shards.groups, self.store)
         return LinearJob(self.steps, "Offers", self.shards.groups, self._send, tuple(between), last)
-
-    def kernel(self, shard: str) -> Kernel:
-        """The operator's kernel for a shard, once the job has run."""
-        number = bisect_left(self.shards.all, shard, key=lambda one: one.shard)
-        return self._lookup_of(number).load(self.bound.config, self._found(number))
-
-    def _found(self, shard: int) -> pa.RecordBatch:
-        """The answers to a shard's rows."""
-        found = find_part(self.steps.objects, self.steps.scratch, "answers", shard)
-        return pa.RecordBatch.from_pylist([], schema=self._answer_schema) if found is None else found
-
-    def _lookup_of(self, shard: int | None) -> RowLookup:
-        """The lookup for a shard's rows; None: one from no answers, for what is the same for all shards."""
-        if self.first is None:
-            assert self._operator.lookup is not None
-            return self._operator.lookup
-        assert self.first.lookup.second is not None
-        none = pa.RecordBatch.from_pylist([], schema=ANSWERS)
-        return self.first.lookup.second(self.bound.config, none if shard is None else self.first._found(shard))
-
-    @property
-    def _operator(self) -> TextOperator:
-        operator = self.bound.operator
-        assert isinstance(operator, TextOperator)
-        return operator
 
     @property
     def lookup(self) -> RowLookup:
-        """How the operator looks up rows."""
-        return self._lookup_of(None)
+        """How the operator looks up rows: of a second lookup, what is the same for all shards."""
+        return self.lookup_of(None)
 
-    def _read(self, shard: int) -> Iterator[tuple[NDArray[np.int64], pa.RecordBatch, pa.Array]]:
-        """The rows of a shard that the operator measures, as it reads them, in batches: their numbers, and their ids.
-
-        Batches without such rows are left out.
-        """
-        bound, operator = self.bound, self._operator
-        names = operator.reads(bound.config)
-        texts = bound.text if TEXT in names else ()
-        at = 0
-        for _, batch in self.shards.read(shard, list(dict.fromkeys((*bound.columns, _ID)))):
-            for part in cut_by_bytes(batch, texts):
-                rows = BatchRows(part)
-                if texts:
-                    rows.add({TEXT: text_of(texts, part)})
-                excluded = Excluded(selected(bound, rows), None)
-                codes = status_codes(operator, names, rows, excluded, bound.max_text_bytes)
-                chosen = np.flatnonzero(codes == 0)
-                if len(chosen):
-                    found = rows.chosen(list(dict.fromkeys((*names, _IDS))), chosen, operator.as_written)
-                    yield chosen + at, found.select(list(names)), found[_IDS]
-                at += rows.count
+    def lookup_of(self, shard: int | None) -> RowLookup:
+        """The lookup for a shard's rows; None: one from no answers."""
+        if self.first is None:
+            assert isinstance(self.operator.lookup, RowLookup)
+            return self.operator.lookup
+        assert self.first.lookup.second is not None
+        none = pa.RecordBatch.from_pylist([], schema=ANSWERS)
+        return self.first.lookup.second(self.bound.config, none if shard is None else self.first.found(shard))
 
     def _send(self, group: int) -> Iterator[AddressedBlock]:
         for shard in self.shards.in_group(group):
@@ -152,15 +103,15 @@ class CrossRowJob:
 
     def _lines(self, shard: int) -> Iterator[pa.RecordBatch]:
         """What a shard offers, batch by batch, and what it asks for, which is kept."""
-        config, lookup = self.bound.config, self._lookup_of(shard)
+        config, lookup = self.bound.config, self.lookup_of(shard)
         asked = [pa.array([], KEYS)]
-        for numbers, batch, ids in self._read(shard):
+        for numbers, batch, ids in self.read(shard):
             rows, keys = lookup.offered_keys(config, batch)
             yield offered(keys, ids.take(pa.array(rows)), global_rows(shard, numbers[rows]), self._most)
             wanted = keys if lookup.wanted_keys is None else lookup.wanted_keys(config, batch).drop_null()
             asked.append(wanted.unique())
         keys = pa.concat_arrays(asked).unique()
-        put_part(self.steps.objects, self.steps.scratch, "asked", shard, _batch(ASKED, [keys]))
+        self.keep_asked(shard, keys)
         rows, counts = np.zeros(len(keys), np.int64), np.full(len(keys), _ASKS, np.int64)
         yield _batch(OFFERS, [keys, keys, global_rows(shard, rows), counts])
 
@@ -187,7 +138,7 @@ class CrossRowJob:
             for shard in np.unique(numbers).tolist():
                 first, last = np.searchsorted(numbers, (shard, shard + 1))
                 rows = local_rows(wanted["row"][first:last].to_numpy())
-                for read, batch, _ in self._read(shard):
+                for read, batch, _ in self.read(shard):
                     begin, end = np.searchsorted(rows, (read[0], read[-1] + 1))
                     if begin < end:
                         lines = wanted.slice(first + begin, end - begin)
@@ -202,24 +153,12 @@ class CrossRowJob:
         asked = [single_array(lines[name]) for name in ANSWERS.names]
         some, which = np.unique(rows, return_inverse=True)
         says = self.lookup.answers_for(self.bound.config, batch.take(pa.array(some)), which, asked[0])
-        return pa.RecordBatch.from_arrays([*asked, *says.columns], schema=self._answer_schema)
+        return pa.RecordBatch.from_arrays([*asked, *says.columns], schema=self.answer_schema)
 
     @property
-    def _answer_schema(self) -> pa.Schema:
+    def answer_schema(self) -> pa.Schema:
+        """The columns of answers."""
         return pa.schema([*ANSWERS, *self.lookup.answer_columns])
-
-    def _store(self, group: int, batches: Batches) -> Iterator[int]:
-        answers = pa.Table.from_batches(batches, schema=self._answer_schema)
-        answers = answers.sort_by([("key", "ascending"), ("id", "ascending")])
-        for shard in self.shards.in_group(group):
-            asked = read_part(self.steps.objects, self.steps.scratch, "asked", shard)["key"]
-            found = [
-                single_array(column) for column in answers.filter(pc.is_in(answers["key"], value_set=asked)).columns
-            ]
-            if len(found[0]):
-                batch = pa.RecordBatch.from_arrays(found, schema=self._answer_schema)
-                put_part(self.steps.objects, self.steps.scratch, "answers", shard, batch)
-        yield group
 
 
 def put_cross_row_job(
@@ -228,15 +167,23 @@ def put_cross_row_job(
     scratch: str,
     shards: list[ListedShard],
     state: StoreState,
-    first: CrossRowJob | None = None,
-) -> CrossRowJob:
+    first: Meeting | None = None,
+) -> Meeting:
     """Prepare a meeting in a scratch folder of its own; `first` is the one before, whose answers it needs."""
+    operator = bound.operator
+    assert isinstance(operator, TextOperator)
     hidden = put_hidden_rows_of(objects, scratch, shards, state, load_hiding(objects))
     path = put_shard_list(objects, "shards", hidden, f"{scratch}/")
     size = read_bytes(bound, state)
     groups = groups_for(size, MOST_GROUPS)
     listed = ShardList(objects, path, scratch, ListedShard, groups)
-    job = CrossRowJob(bound, JobSteps(objects, scratch), listed, 1, first)
+    steps = JobSteps(objects, scratch)
+    job: Meeting
+    if isinstance(operator.lookup, RowTotals):
+        job = RowTotalsJob(bound, steps, listed, 1)
+    else:
+        assert first is None or isinstance(first, CrossRowJob)
+        job = CrossRowJob(bound, steps, listed, 1, first)
     return replace(job, partitions=partitions_for(size * job.lookup.sent_bytes))
 
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from winnow.filters.operators import TEXT, Kernel, PictureOperator
 from winnow.filters.video.decode.operator import VideoOperator, Watcher
-from winnow.pipelines.annotate.cross_rows import CrossRowJob
 from winnow.pipelines.annotate.item_rows import watch_items
+from winnow.pipelines.annotate.meeting import Meeting
 from winnow.pipelines.annotate.one_layer import layer_of_batch, selected
 from winnow.pipelines.annotate.rows import BatchRows, Excluded
 from winnow.pipelines.binding.operators import BoundOperator
@@ -36,7 +36,7 @@ class AnnotationContext:
     store: Store
     operators: tuple[BoundOperator, ...]  # in the order in which they run
     pictures: PictureSource | None = None  # None if no operator looks at pictures
-    meetings: Mapping[str, CrossRowJob] = field(default_factory=dict)  # by layer; of operators that look across rows
+    meetings: Mapping[str, Meeting] = field(default_factory=dict)  # by layer; of operators that look across rows
     videos: VideoSource | None = None  # None if no operator watches videos
 
 

@@ -119,11 +119,11 @@ class BoundOperator:
 
     @property
     def covers(self) -> tuple[str, ...] | None:
-        """The extracted layers of all shards that its values depend on; None if each value depends on its own row
-        alone."""
+        """The layers of all shards that its values depend on, besides samples; None if each value depends on its own
+        row alone."""
         if not isinstance(self.operator, TextOperator) or self.operator.lookup is None:
             return None
-        return tuple(layer for layer in self.reads if layer.startswith(EXTRACTED))
+        return tuple(layer for layer in self.reads if layer != layout.SAMPLES)
 
     def key(self, keys: Mapping[str, str]) -> str:
         """Return the layer's key for one source, given the keys of the layers that it reads."""
@@ -259,15 +259,19 @@ def _measures_the_same(listed: OperatorEntry, path: str, implied: OperatorEntry,
 
 
 def passes_of(operators: Sequence[BoundOperator]) -> list[Pass]:
-    """Return the fewest passes over the store in which each operator runs after those that it reads."""
+    """Return the fewest passes over the store in which each operator runs after those that it reads.
+
+    One that looks across rows needs what it reads of every shard, from an earlier pass.
+    """
     left, passes = list(operators), []
     done: set[str] = set()
     own_layers = {bound.layer for bound in operators}
     while left:
-        resource = left[0].operator.resource
+        resource, before = left[0].operator.resource, frozenset(done)
         chosen: list[BoundOperator] = []
         for bound in left:
-            if bound.operator.resource == resource and set(bound.reads) & own_layers <= done:
+            ready = done if bound.covers is None else before
+            if bound.operator.resource == resource and set(bound.reads) & own_layers <= ready:
                 chosen.append(bound)
                 done.add(bound.layer)
         left = [bound for bound in left if bound.layer not in done]
@@ -289,6 +293,9 @@ def _bind(
             names += recipe.text
         elif name == CAPTIONS:
             names += recipe.captions
+        elif name in known and known[name].phase == "keep":
+            late = f"{operator.name} reads {name}, which is computed after all operators of 'annotate'"
+            problems.append(Problem(entry.place, where, late))
         elif name in known:
             names.append(name)
         else:
@@ -300,12 +307,6 @@ def _bind(
         names += [name for name in read if name in known]
         problems += complaints
     columns = [column for name in dict.fromkeys(names) if (column := column_of(name, layers)) is not None]
-    if isinstance(operator, TextOperator) and operator.lookup is not None:
-        problems += [
-            Problem(entry.place, where, f"{operator.name} {_LOOKS_UP}, not {column.name}")
-            for column in columns
-            if column.layer != layout.SAMPLES and not column.layer.startswith(EXTRACTED)
-        ]
     if problems:
         raise recipe_error(problems)
     memory = operator.memory if isinstance(operator, TextOperator) else 1
@@ -326,8 +327,6 @@ def _bind(
         place=entry.place,
     )
 
-
-_LOOKS_UP = "looks up rows of the whole store, so it and its 'where' can read samples and extracted layers"
 
 _COMPUTED: Mapping[str, pa.DataType] = {TEXT: pa.large_string(), CAPTIONS: SAMPLES.field("captions").type}
 

@@ -17,7 +17,7 @@ from winnow.pipelines.store.generations import Store, covers_more
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.hiding.scans import NOTHING, load_hiding
 from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
-from winnow.pipelines.store.state import covered_key
+from winnow.pipelines.store.state import covered_key, inputs_of_shards
 from winnow.schemas.errors import StoreError
 from winnow.schemas.mixture import MIXTURES
 from winnow.schemas.problems import Place, Problem, recipe_error
@@ -152,21 +152,20 @@ def expected_keys(
     for bound in operators:
         found = {name: bound.key({layer: keys[layer][name] for layer in bound.reads}) for name in samples}
         if bound.covers is not None and generation is not None:
-            covered = _covered(store, generation, bound.covers)
+            covered = _covered(store, generation, bound.covers, keys)
             hidden = load_hiding(store.objects).tombstones
             found = {name: covered_key(key, covered, hidden) for name, key in found.items()}
         keys[bound.layer] = found
     return keys
 
 
-def _covered(store: Store, generation: Generation, layers: Sequence[str]) -> list[tuple[str, ...]]:
-    """Each shard of a generation: its name, its samples, and its objects of these layers where it has them."""
+def _covered(store: Store, generation: Generation, layers: Sequence[str], keys: LayerKeys) -> list[tuple[str, ...]]:
+    """What a layer over these layers depends on of each shard of a generation, as far as it has them."""
     if layout.SAMPLES not in generation.layers:
         return []
-    there = [layer for layer in layers if layer in generation.layers]
-    objects = [store.manifest(generation, layer).objects for layer in there]
-    samples = store.manifest(generation, layout.SAMPLES)
-    return [(row.shard, row.object, *(one[row.shard] for one in objects)) for row in samples]
+    there = [layer for layer in layers if layer in generation.layers or not layer.startswith(EXTRACTED)]
+    objects = {layer: store.manifest(generation, layer).objects for layer in there if layer.startswith(EXTRACTED)}
+    return list(inputs_of_shards(there, store.manifest(generation, layout.SAMPLES), objects, keys))
 
 
 def pin(

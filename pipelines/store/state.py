@@ -1,15 +1,16 @@
 """What a run holds of a store between its stages, and publishes as the next generation."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, Self
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.hiding.scans import load_hiding
-from winnow.pipelines.store.manifests.rows import ManifestRows
+from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
 from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.pipelines.store.store_index import StoreIndex
 from winnow.schemas.identity import fingerprint_of
+from winnow.schemas.rows.extraction import EXTRACTED
 
 
 class RowLayer(Protocol):
@@ -25,7 +26,7 @@ class RowLayer(Protocol):
 
     @property
     def covers(self) -> tuple[str, ...] | None:
-        """The extracted layers whose rows its values depend on in every shard; None if on their own rows alone."""
+        """The layers whose rows its values depend on in every shard; None if on their own rows alone."""
 
     def key(self, keys: Mapping[str, str]) -> str:
         """Its key for one source, from the keys of the layers that it reads there."""
@@ -34,11 +35,33 @@ class RowLayer(Protocol):
 _OF_ALL = "all_"  # begins the keys of layers whose values depend on all shards
 
 
+def inputs_of_shards(
+    layers: Iterable[str],
+    samples: Iterable[ManifestRow],
+    objects: Mapping[str, Mapping[str, str]],
+    keys: Mapping[str, Mapping[str, str]],
+) -> Iterator[tuple[str, ...]]:
+    """Each shard with what a layer over all shards depends on: its name, its samples, and what is read of each layer.
+
+    Of extracted layers that is the object; of measured ones, which may not be there yet, the key: with the samples it
+    says what the object holds.
+    """
+    read = list(layers)
+    for row in samples:
+        found = (
+            objects[layer][row.shard]
+            if layer.startswith(EXTRACTED)
+            else keys[layer].get(row.source, "")  # of a source that the recipe no longer has
+            for layer in read
+        )
+        yield row.shard, row.object, *found
+
+
 def covered_key(settings: str, covered: Iterable[tuple[str, ...]], tombstones: Iterable[str]) -> str:
     """The key of a layer whose values depend on all shards.
 
-    `settings`: its key without the shards, under which its objects stay when shards are added. `covered`: each shard's
-    name and the objects that are read of it, in any order. `tombstones`: those whose rows are left out.
+    `settings`: its key without the shards, under which its objects stay when shards are added. `covered`: from
+    `inputs_of_shards`, in any order. `tombstones`: those whose rows are left out.
     """
     shards = [list(shard) for shard in sorted(covered)]
     key = {"settings": settings, "shards": shards, "tombstones": sorted(tombstones)}
@@ -103,8 +126,8 @@ class StoreState:
         keys = {source: self.key(bound, source) for source in self.shards.sources}
         if bound.covers is not None:
             whole = self.whole or self
-            objects = [whole.layers[layer].objects for layer in bound.covers]
-            covered = [(row.shard, row.object, *(one[row.shard] for one in objects)) for row in whole.shards]
+            objects = {layer: whole.layers[layer].objects for layer in bound.covers if layer.startswith(EXTRACTED)}
+            covered = list(inputs_of_shards(bound.covers, whole.shards, objects, self.keys))
             self.unders[bound.layer] = keys
             hidden = load_hiding(self.held.objects).tombstones
             keys = {source: covered_key(key, covered, hidden) for source, key in keys.items()}

@@ -7,13 +7,14 @@ generation as an unsliced run.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.ingest.planning.stage import plan_sources, resolve_changes
 from winnow.pipelines.preflight.check import NewInput, preflight
@@ -144,8 +145,22 @@ def annotate_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Co
         whole = current_state(recipe, store)
         state = sliced(whole, part)
         run = StageRun(console, engine, store, part.name)
-        measure(run, recipe, state, operators)
+        measure(run, recipe, state, _of_slices(operators, console))
     return SliceDone("annotate", part, len(state.shards), len(whole.shards), "shards")
+
+
+def _of_slices(operators: Sequence[BoundOperator], console: Console) -> list[BoundOperator]:
+    """The operators that a slice can run: not those that look across what other slices measure."""
+    found, later = [], set[str]()
+    measured = {bound.layer for bound in operators}
+    for bound in operators:  # each after those whose layers it reads
+        if not later.isdisjoint(bound.reads) or (bound.covers is not None and not measured.isdisjoint(bound.reads)):
+            later.add(bound.layer)
+        else:
+            found.append(bound)
+    if later:
+        print_remarks(console, [f"left for 'winnow annotate' after all slices: {', '.join(sorted(later))}"])
+    return found
 
 
 def require_no_purge(store: Store) -> None:

@@ -41,7 +41,7 @@ def measured(texts: Sequence[str], numbers: Sequence[int] | None = None, **setti
     """The layer of a store of these texts, whose ids are these numbers, or else count from 0."""
     config = RepeatedSubstringsConfig(**settings)
     batch = batch_of(texts, numbers or range(len(texts)))
-    assert OPERATOR.lookup is not None
+    assert isinstance(OPERATOR.lookup, RowLookup)
     assert OPERATOR.lookup.second is not None
     lookup = OPERATOR.lookup.second(config, answered(OPERATOR.lookup, config, batch))
     kernel = lookup.load(config, answered(lookup, config, batch))
@@ -230,7 +230,7 @@ def test_hostile_texts() -> None:
 
 
 def test_windows_whose_hashes_begin_alike_are_told_apart() -> None:
-    assert OPERATOR.lookup is not None
+    assert isinstance(OPERATOR.lookup, RowLookup)
     assert OPERATOR.lookup.second is not None
     config, batch = RepeatedSubstringsConfig(), batch_of([NOTICE, NOTICE], [5, 6])
     lookup = OPERATOR.lookup.second(config, answered(OPERATOR.lookup, config, batch))

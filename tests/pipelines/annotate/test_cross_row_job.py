@@ -13,7 +13,7 @@ from winnow.filters import operators
 from winnow.filters.operators import KEYS, TEXT, Kernel, RowLookup, TextOperator, register_operator
 from winnow.pipelines.annotate.cross_rows import CrossRowJob
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.binding.operators import BoundOperator
+from winnow.pipelines.binding.operators import BoundOperator, passes_of
 from winnow.pipelines.running.job_steps import JobSteps
 from winnow.pipelines.running.shard_list import ListedShard, ShardList, put_shard_list
 from winnow.pipelines.store import layout
@@ -128,6 +128,19 @@ def test_a_shard_is_asked_for_its_keys_once() -> None:
     assert asked == [["a", "b"], ["a"]]
 
 
-def test_a_condition_over_a_layer_that_may_not_be_there_yet_is_refused() -> None:
-    with assert_refused(RecipeError, "text.met", "extracted layers", "text.language.label"):
-        bound_operator("text.language.label = 'deu_Latn'")
+def test_an_operator_that_reads_a_measured_layer_waits_until_every_shard_has_it() -> None:
+    bound = bound_operator("text.language.label = 'deu_Latn'")
+    assert bound.covers == ("text.language",)
+    source = {"lines": {"root": ".", "files": ["*"], "class": "public"}}
+    entries = ["text.length", {OPERATOR.name: {"where": "text.language.code = 'deu'"}}, "text.language"]
+    recipe = bind(recipe_of("test", {"sources": source, "annotate": entries}))
+    passes = [[one.layer for one in one_pass.operators] for one_pass in passes_of(recipe.operators)]
+    assert passes == [["text.length", "text.language"], ["text.met"]]
+
+
+def test_what_is_computed_after_all_measurements_cannot_be_read() -> None:
+    source = {"lines": {"root": ".", "files": ["*"], "class": "public"}}
+    entries = [{"url.site": {"means": ["dedupe.exact.size"]}}]
+    recipe = bind(recipe_of("test", {"sources": source, "annotate": entries, "dedupe": {"exact": {}}}))
+    with assert_refused(RecipeError, "url.site", "dedupe.exact.size", "after all operators"):
+        _ = recipe.operators
