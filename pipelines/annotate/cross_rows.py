@@ -8,7 +8,9 @@ where keys match. Rows that the operator does not measure neither ask nor offer.
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +20,7 @@ from numpy.typing import NDArray
 from winnow.filters.operators import ANSWERS, KEYS, TEXT, Kernel, RowLookup, TextOperator
 from winnow.pipelines.annotate.one_layer import selected
 from winnow.pipelines.annotate.rows import BatchRows, Excluded, status_codes
-from winnow.pipelines.binding.operators import BoundOperator
+from winnow.pipelines.binding.operators import BoundAssets, BoundOperator
 from winnow.pipelines.reading.chosen_text import text_of
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
@@ -73,6 +75,25 @@ _ID = Column(layout.SAMPLES, "id")
 _IDS = _ID.name
 
 
+@dataclass(frozen=True, slots=True)
+class _Preparation:
+    """What a lookup is prepared from; equal for one layer, even after it was pickled."""
+
+    layer: str
+    config: str
+    assets: BoundAssets
+    bound: BoundOperator = field(compare=False)
+
+
+@lru_cache(maxsize=4)
+def _prepare(made_of: _Preparation) -> Any:
+    """What the functions of a lookup get, made once a process."""
+    operator = made_of.bound.operator
+    assert isinstance(operator, TextOperator)
+    assert operator.lookup is not None
+    return operator.lookup.prepare(made_of.bound.config, made_of.assets)
+
+
 @dataclass(frozen=True)
 class CrossRowJob:
     """The meeting of the rows of a store for one operator. Picklable."""
@@ -97,7 +118,7 @@ class CrossRowJob:
         found = find_part(self.steps.objects, self.steps.scratch, "answers", number)
         if found is None:  # none of its rows got an answer
             found = pa.RecordBatch.from_pylist([], schema=self._answer_schema)
-        return self.lookup.load(self.bound.config, found)
+        return self.lookup.load(self._prepared, found)
 
     @property
     def _operator(self) -> TextOperator:
@@ -110,6 +131,10 @@ class CrossRowJob:
         """How the operator looks up rows."""
         assert self._operator.lookup is not None
         return self._operator.lookup
+
+    @property
+    def _prepared(self) -> Any:
+        return _prepare(_Preparation(self.bound.layer, repr(self.bound.config), self.bound.assets, self.bound))
 
     def _read(self, shard: int) -> Iterator[tuple[NDArray[np.int64], pa.RecordBatch, pa.Array]]:
         """The rows of a shard that the operator measures, as it reads them, in batches: their numbers, and their ids.
@@ -141,12 +166,12 @@ class CrossRowJob:
 
     def _lines(self, shard: int) -> Iterator[pa.RecordBatch]:
         """What a shard offers, batch by batch, and what it asks for, which is kept."""
-        config, lookup = self.bound.config, self.lookup
+        prepared, lookup = self._prepared, self.lookup
         asked = [pa.array([], KEYS)]
         for numbers, batch, ids in self._read(shard):
-            rows, keys = lookup.offered_keys(config, batch)
+            rows, keys = lookup.offered_keys(prepared, batch)
             yield offered(keys, ids.take(pa.array(rows)), global_rows(shard, numbers[rows]), self._most)
-            wanted = keys if lookup.wanted_keys is None else lookup.wanted_keys(config, batch).drop_null()
+            wanted = keys if lookup.wanted_keys is None else lookup.wanted_keys(prepared, batch).drop_null()
             asked.append(wanted.unique())
         keys = pa.concat_arrays(asked).unique()
         put_part(self.steps.objects, self.steps.scratch, "asked", shard, _batch(ASKED, [keys]))
@@ -190,7 +215,7 @@ class CrossRowJob:
         assert self.lookup.answers_for is not None
         asked = [single_array(lines[name]) for name in ANSWERS.names]
         some, which = np.unique(rows, return_inverse=True)
-        says = self.lookup.answers_for(self.bound.config, batch.take(pa.array(some)), which, asked[0])
+        says = self.lookup.answers_for(self._prepared, batch.take(pa.array(some)), which, asked[0])
         return pa.RecordBatch.from_arrays([*asked, *says.columns], schema=self._answer_schema)
 
     @property
