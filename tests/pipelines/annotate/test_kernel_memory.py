@@ -60,6 +60,7 @@ WORST = {
     "text.wordlist": "ass ",
     "text.length": "a",
     "text.repeated_lines": "aNEWLINE",
+    "text.contamination": "a ",
 }
 
 
