@@ -100,7 +100,7 @@ class Assets(Protocol):
 class RowLookup:
     """How an operator looks up other rows of the store by key: some rows want a key, others offer it and answer.
 
-    All functions get the operator's configuration, and batches with the columns that it reads, of the rows that it
+    All functions get what `prepare` returns, and batches with the columns that the operator reads, of the rows that it
     measures. Values must depend only on these, so that they are the same however rows are divided into shards.
     """
 
@@ -115,10 +115,13 @@ class RowLookup:
     """The answers of rows to keys that they offer: one for each pair of row and key. None: the id says enough."""
     answer_columns: pa.Schema = field(default_factory=lambda: pa.schema([]))  # of the batches of `answers_for`
     least_total: Callable[[Any], int] = field(default=lambda _config: 1)
-    """From how many offering rows on a key is answered."""
+    """From how many offering rows on a key is answered. As `max_answers` it gets the configuration."""
     second: "Callable[[Any, pa.RecordBatch], RowLookup] | None" = None
     """For a shard, the lookup that follows this one, from this one's answers: of whatever answers, it differs in the
     keys and in the kernel alone. None: this one is the last."""
+    prepare: Callable[[Any, Assets], Any] = field(default=lambda config, _assets: config)
+    """Called once a process, with what the operator's `load` gets: its files are opened here. None of it: the other
+    functions get the configuration."""
     sent_bytes: int = 2
     """The bytes of offers for each byte of the objects that are read, about: these are compressed."""
 

@@ -76,14 +76,29 @@ def forms() -> Forms:
             continue  # ideographs and most else
         for point in points:
             values[point] |= _form(point, entries)
-    blocks: dict[bytes, int] = {}
-    pages = [blocks.setdefault(block.tobytes(), len(blocks)) for block in values.reshape(-1, 256)]
     return Forms(
-        np.array(pages, np.uint16),
-        np.frombuffer(b"".join(blocks), np.uint32),
+        *_paged(values),
         np.cumsum([0, *map(len, entries)], dtype=np.int32),
         np.array([ord(one) | STACKED_POINT * is_stacked(one) for one in "".join(entries)], np.uint32),
     )
+
+
+@lru_cache(maxsize=1)
+def numeral_forms() -> Forms:
+    """The tables in which the decimal digits of every script are those of ASCII."""
+    plain = forms()
+    values = plain.values.reshape(-1, 256)[plain.pages].ravel()
+    for point in np.flatnonzero((values & ROLE == NUMBER) & (np.arange(len(values)) >= 0x80)).tolist():
+        if (digit := unicodedata.decimal(chr(point), None)) is not None:
+            values[point] = NUMBER | ((ord("0") + digit - point) & POINT) << AT
+    return Forms(*_paged(values), plain.entries, plain.pool)
+
+
+def _paged(values: NDArray[np.uint32]) -> tuple[NDArray[np.uint16], NDArray[np.uint32]]:
+    """The pages of a table over all code points, and its blocks, each once."""
+    blocks: dict[bytes, int] = {}
+    pages = [blocks.setdefault(block.tobytes(), len(blocks)) for block in values.reshape(-1, 256)]
+    return np.array(pages, np.uint16), np.frombuffer(b"".join(blocks), np.uint32)
 
 
 def units_of(text: str, unit: Unit) -> list[str]:

@@ -93,7 +93,7 @@ class CrossRowJob(Meeting):
             return self.operator.lookup
         assert self.first.lookup.second is not None
         none = pa.RecordBatch.from_pylist([], schema=ANSWERS)
-        return self.first.lookup.second(self.bound.config, none if shard is None else self.first.found(shard))
+        return self.first.lookup.second(self.prepared, none if shard is None else self.first.found(shard))
 
     def _send(self, group: int) -> Iterator[AddressedBlock]:
         for shard in self.shards.in_group(group):
@@ -103,12 +103,12 @@ class CrossRowJob(Meeting):
 
     def _lines(self, shard: int) -> Iterator[pa.RecordBatch]:
         """What a shard offers, batch by batch, and what it asks for, which is kept."""
-        config, lookup = self.bound.config, self.lookup_of(shard)
+        prepared, lookup = self.prepared, self.lookup_of(shard)
         asked = [pa.array([], KEYS)]
         for numbers, batch, ids in self.read(shard):
-            rows, keys = lookup.offered_keys(config, batch)
+            rows, keys = lookup.offered_keys(prepared, batch)
             yield offered(keys, ids.take(pa.array(rows)), global_rows(shard, numbers[rows]), self._most)
-            wanted = keys if lookup.wanted_keys is None else lookup.wanted_keys(config, batch).drop_null()
+            wanted = keys if lookup.wanted_keys is None else lookup.wanted_keys(prepared, batch).drop_null()
             asked.append(wanted.unique())
         keys = pa.concat_arrays(asked).unique()
         self.keep_asked(shard, keys)
@@ -152,7 +152,7 @@ class CrossRowJob(Meeting):
         assert self.lookup.answers_for is not None
         asked = [single_array(lines[name]) for name in ANSWERS.names]
         some, which = np.unique(rows, return_inverse=True)
-        says = self.lookup.answers_for(self.bound.config, batch.take(pa.array(some)), which, asked[0])
+        says = self.lookup.answers_for(self.prepared, batch.take(pa.array(some)), which, asked[0])
         return pa.RecordBatch.from_arrays([*asked, *says.columns], schema=self.answer_schema)
 
     @property

@@ -3,7 +3,9 @@
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from winnow.filters.operators import KEYS, TEXT, Kernel, RowLookup, RowTotals, TextOperator
 from winnow.pipelines.annotate.one_layer import selected
 from winnow.pipelines.annotate.rows import BatchRows, Excluded, status_codes
-from winnow.pipelines.binding.operators import BoundOperator
+from winnow.pipelines.binding.operators import BoundAssets, BoundOperator
 from winnow.pipelines.reading.chosen_text import text_of
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.job_steps import Batches, JobSteps
@@ -28,6 +30,25 @@ ASKED = pa.schema([pa.field("key", KEYS, nullable=False)])
 """The keys that a shard asks for, kept until the answers are there."""
 
 _ID = Column(layout.SAMPLES, "id")
+
+
+@dataclass(frozen=True, slots=True)
+class _Preparation:
+    """What a lookup is prepared from; equal for one layer, even after it was pickled."""
+
+    layer: str
+    config: str
+    assets: BoundAssets
+    bound: BoundOperator = field(compare=False)
+
+
+@lru_cache(maxsize=4)
+def _prepare(made_of: _Preparation) -> Any:
+    """What the functions of a lookup get, made once a process."""
+    operator = made_of.bound.operator
+    assert isinstance(operator, TextOperator)
+    assert isinstance(operator.lookup, RowLookup)
+    return operator.lookup.prepare(made_of.bound.config, made_of.assets)
 
 
 @dataclass(frozen=True)
@@ -60,10 +81,17 @@ class Meeting(ABC):
         assert isinstance(self.bound.operator, TextOperator)
         return self.bound.operator
 
+    @property
+    def prepared(self) -> Any:
+        """What the lookup's functions get."""
+        if not isinstance(self.operator.lookup, RowLookup):
+            return self.bound.config
+        return _prepare(_Preparation(self.bound.layer, repr(self.bound.config), self.bound.assets, self.bound))
+
     def kernel(self, shard: str) -> Kernel:
         """The operator's kernel for a shard, once the job has run."""
         number = bisect_left(self.shards.all, shard, key=lambda one: one.shard)
-        return self.lookup_of(number).load(self.bound.config, self.found(number))
+        return self.lookup_of(number).load(self.prepared, self.found(number))
 
     def found(self, shard: int) -> pa.RecordBatch:
         """The answers to a shard's rows."""

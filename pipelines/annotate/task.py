@@ -170,7 +170,7 @@ class RunAnnotation(beam.DoFn):
         """Run every operator whose layer the shard lacks."""
         task = RowLayerTask.from_json(element)
         for bound in self._context.operators:
-            if bound.layer in task.missing:
+            if bound.layer in task.missing and bound.layer not in self._context.meetings:
                 self._loaded.load(bound)
         with HeartbeatWriter(self._context.store.objects, task.commit) as heartbeat:
             annotate_shard(self._context, self._loaded, task, heartbeat)

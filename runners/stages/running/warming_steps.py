@@ -99,6 +99,7 @@ _SETTINGS = (  # of operators some of whose kernels run only with them
     "{url.blocklist: {list: sites.txt}}",
     "{text.madlad: {language_model: lid.176, cursed: cursed.txt}}",
     "{text.perplexity: {model: bigrams.arpa}}",
+    "{text.contamination: {min_item_words: 2, sets: {cursed: {file: cursed.txt}}}}",
     *(f"{{text.gopher: {{style: {style}}}}}" for style in ("paper", "dolma", "dolma_v1")),
     "{text.c4: {require_end_mark: false}}",
 )

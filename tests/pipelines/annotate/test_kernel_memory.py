@@ -61,6 +61,7 @@ WORST = {
     "text.length": "a",
     "text.repeated_lines": "aNEWLINE",
     "text.repeated_substrings": "a ",
+    "text.contamination": "a ",
 }
 
 
