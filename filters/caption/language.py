@@ -62,7 +62,7 @@ def _load(config: LanguageConfig, assets: Assets) -> Kernel:
 
 OPERATOR = TextOperator(
     name="caption.language",
-    version=4,  # 4: Hangul is in no language but Korean
+    version=5,  # 5: labels such as `zho_Hans` have the codes that thresholds have
     summary="language of each caption by a fastText model, and the model's own label",
     config=LanguageConfig,
     reads=lambda config: (config.captions, MEDIA),

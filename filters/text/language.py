@@ -219,7 +219,7 @@ def _load(config: Config, assets: Assets) -> Kernel:
 
 OPERATOR = TextOperator(
     name="text.language",
-    version=5,
+    version=6,
     summary="language by a fastText model and by CLD2, its script, family and group, and language mixing",
     config=Config,
     reads=lambda config: (TEXT, *config.columns),

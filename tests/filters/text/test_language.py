@@ -282,7 +282,8 @@ def test_a_model_that_changes_is_loaded_again(tmp_path: Path) -> None:
 def test_a_model_of_the_users_own_speaks_iso_639_3(tmp_path: Path) -> None:
     lines = [("eng_Latn", ENGLISH), ("zho_Hant", UDHR["cmn-Hant"]["preamble"][0]), ("zxx_Latn", "ïðàâèëà ðàçâèòü")]
     rows = measured([text for _, text in lines] + [RUSSIAN], train(tmp_path, lines), model="own")
-    assert [row["code"] for row in rows] == ["eng_Latn", "zho_Hant", "zxx_Latn", "und_Cyrl"]
+    assert [row["code"] for row in rows] == ["eng_Latn", "cmn_Hani", "zxx_Latn", "und_Cyrl"]
+    assert (rows[1]["label"], rows[1]["script"]) == ("cmn", "Hant")
     assert [row["agree"] for row in rows] == [True, True, None, None]
     assert rows[2]["family"] is None
     assert OPERATOR.assets(Config(model="own")) == ("own",)
