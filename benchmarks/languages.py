@@ -8,8 +8,8 @@ characters. `macro-F1` is the mean over languages of F1; members of a macrolangu
 `common` are the languages that all models know, `own` those that winnow's does. A language is worse than with lid.176
 if more of its texts are right there, by more than a point, and surely so if beyond counting error: twice the square
 root of the texts that one of the two alone has right. Noise is code, numbers, identifiers, repeats, random letters,
-and texts decoded wrongly, by the same pairs of encodings as in training. Rates are of one core, texts of the last domain, in
-this process. `--quick` takes a sixth of the texts, without the game, whose package has 150 MB.
+and texts decoded wrongly, by the same pairs of encodings as in training. Rates are of one core, texts of the last
+domain, in this process. `--quick` takes a sixth of the texts, without the game, whose package has 150 MB.
 """
 
 import html

@@ -10,9 +10,9 @@ OWN = "winnow"
 """The model of this package."""
 
 
-def assets_of_model(name: str) -> tuple[str, ...]:
-    """What a model's name needs to be fetched; winnow's own lies in the package."""
-    return () if name == OWN else (name,)
+def assets_of_models(*names: str | None) -> tuple[str, ...]:
+    """What models' names need to be fetched, each once; winnow's own lies in the package."""
+    return tuple(dict.fromkeys(name for name in names if name is not None and name != OWN))
 
 
 def model_named(name: str, assets: Assets) -> LanguageModel:
