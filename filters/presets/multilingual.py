@@ -51,7 +51,9 @@ _RULES = (
     preset_rule("gopher_enough_stop_words", f"{_F}.stop_words < 2"),
 )
 
-_OWN_SCORE = preset_rule("language_score", "text.language.macrolanguage_score < thresholds.winnow.language_score")
+_OWN_SCORE = preset_rule(
+    "language_score", "text.language.macrolanguage_score < thresholds.winnow_scores.language_score"
+)
 
 _MULTILINGUAL = Preset(
     name="multilingual",
@@ -100,4 +102,4 @@ PRESETS = (
     ),
 )
 
-TABLES = {"multilingual": multilingual_thresholds, "winnow": own_score_thresholds}
+TABLES = {"multilingual": multilingual_thresholds, "winnow_scores": own_score_thresholds}

@@ -129,7 +129,7 @@ def test_the_default_keeps_every_language(folder: Path, capsys: pytest.CaptureFi
 
 NORWEGIAN = {
     "nob": "Alle mennesker er født frie og med samme menneskeverd, og bør handle mot hverandre i brorskapets ånd.",
-    "nno": "Eg veit ikkje kva dei skal gjere når dei kjem heim frå skulen i dag, men eg trur ikkje at dei vil vere der.",
+    "nno": "Eg veit ikkje kva dei skal gjere når dei kjem heim frå skulen i dag, for eg trur ikkje at dei vil det.",
 }
 
 

@@ -38,7 +38,7 @@ def own_score_thresholds() -> ThresholdTable:
     labels = (label.split(" ") for label in network().labels)
     scores = {common_code(code, script): USUAL for script, code in labels if code not in (UNKNOWN, NO_LANGUAGE)}
     scores |= {row["code"]: min(float(row["score"]), MOST) for row in _rows()}
-    return ThresholdTable("winnow", KEY, tuple(scores), {"language_score": tuple(scores.values())})
+    return ThresholdTable("winnow_scores", KEY, tuple(scores), {"language_score": tuple(scores.values())})
 
 
 @lru_cache(maxsize=1)
