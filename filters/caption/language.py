@@ -9,7 +9,7 @@ from winnow.filters.caption.lists import MEDIA, REASONS, captions_of, listed
 from winnow.filters.language.identification.heads import best_codes, guesses_of, heads_of
 from winnow.filters.language.identification.lid_176 import LID_176
 from winnow.filters.language.identification.model import Normalise, one_line
-from winnow.filters.language.identification.named import assets_of_model, model_named
+from winnow.filters.language.identification.named import assets_of_models, model_named
 from winnow.filters.operators import CAPTIONS, STATUS, Assets, Kernel, TextOperator
 from winnow.schemas.recipe.checks import NotEmpty
 
@@ -62,14 +62,14 @@ def _load(config: LanguageConfig, assets: Assets) -> Kernel:
 
 OPERATOR = TextOperator(
     name="caption.language",
-    version=4,  # 4: Hangul is in no language but Korean
+    version=5,  # 5: labels such as `zho_Hans` have the codes that thresholds have
     summary="language of each caption by a fastText model, and the model's own label",
     config=LanguageConfig,
     reads=lambda config: (config.captions, MEDIA),
     writes=lambda _: WRITES,
     load=_load,
     needs=(MEDIA,),
-    assets=lambda config: assets_of_model(config.model),
+    assets=lambda config: assets_of_models(config.model),
     declares=(LID_176,),
     reasons=REASONS,
 )

@@ -3,6 +3,9 @@
 The order is FineWeb-2's: language, repetition, lines, words. Both projects run the same filters of datatrove.
 """
 
+from dataclasses import replace
+
+from winnow.filters.language.identification.own.score_thresholds import own_score_thresholds
 from winnow.filters.language.thresholds.multilingual import multilingual_thresholds
 from winnow.filters.language.words.packages import PACKAGES
 from winnow.filters.presets import Preset, preset_rule
@@ -48,37 +51,55 @@ _RULES = (
     preset_rule("gopher_enough_stop_words", f"{_F}.stop_words < 2"),
 )
 
+_OWN_SCORE = preset_rule(
+    "language_score", "text.language.macrolanguage_score < thresholds.winnow_scores.language_score"
+)
+
+_MULTILINGUAL = Preset(
+    name="multilingual",
+    summary="all languages: FineWeb's thresholds for English, FineWeb-2's (in plausible bounds) for the others",
+    operators={"text.language": {}, "text.fineweb": {}, "text.fineweb2": {}},
+    rules=_RULES,
+    notes=(
+        "a language without thresholds is dropped as `no_thresholds`: no clean text of it was there to take them "
+        "from. To keep it, give it a row of its own under `thresholds: {multilingual: {cells: {…}}}` and switch "
+        "`unmeasured` off, or switch `no_thresholds` off, too",
+        "words in Chinese, Japanese, Korean, Vietnamese, Thai, Lao, Khmer and Burmese need packages; where one is "
+        "not installed they are estimated from characters (segmentation `estimated`), and `plan` counts these "
+        "samples by language",
+        "rows without text are kept: nothing here is about images",
+        "language_score: the score of the text's macrolanguage of ISO 639-3, since a model divides it among its "
+        "members, such as Croatian, Serbian and Bosnian; for most languages, that of the language itself. "
+        "FineWeb-2's threshold, but at most 0.65, FineWeb's for the default model. With GlotLID, for which "
+        "FineWeb-2 computed them: `rules: {language_score: {drop: text.language.score < "
+        "thresholds.fineweb2.language_score}}` and a rule for English",
+        "other_scripts is ours: more than half of a text is in other scripts than its language's, as in a manual "
+        "that is translated in part",
+        "it is made for running text: most manual pages, lists of code, verse and dialogues are dropped, by their "
+        "short lines, symbols and repeated lines; recipes/technical.yaml keeps manuals",
+        "line_punct_ratio: as in FineWeb and FineWeb-2, a line ends with a mark only if it is its last character: "
+        "one that ends with a quotation mark or bracket behind it (。” or .”) does not. A text of one such line is "
+        "dropped in most languages; for dialogues on single lines, switch the rule off",
+        "char_dup_ratio: 0.01 for English as in the code that made FineWeb, else 0.1 as in FineWeb-2",
+        "FineWeb also applies C4's filter, which is English; it is c4@fineweb here. See fineweb2 for the "
+        "segmentation of words and for the values that are clamped",
+    ),
+)
+
 PRESETS = (
-    Preset(
-        name="multilingual",
-        summary="all languages: FineWeb's thresholds for English, FineWeb-2's (in plausible bounds) for the others",
-        operators={"text.language": {}, "text.fineweb": {}, "text.fineweb2": {}},
-        rules=_RULES,
+    _MULTILINGUAL,
+    replace(
+        _MULTILINGUAL,
+        name="multilingual@winnow",
+        summary="the same by winnow's own model of languages, with thresholds of its scores",
+        operators={**_MULTILINGUAL.operators, "text.language": {"model": "winnow"}},
+        rules=tuple(_OWN_SCORE if rule.reason == "language_score" else rule for rule in _RULES),
         notes=(
-            "a language without thresholds is dropped as `no_thresholds`: no clean text of it was there to take them "
-            "from. To keep it, give it a row of its own under `thresholds: {multilingual: {cells: {…}}}` and switch "
-            "`unmeasured` off, or switch `no_thresholds` off, too",
-            "words in Chinese, Japanese, Korean, Vietnamese, Thai, Lao, Khmer and Burmese need packages; where one is "
-            "not installed they are estimated from characters (segmentation `estimated`), and `plan` counts these "
-            "samples by language",
-            "rows without text are kept: nothing here is about images",
-            "language_score: the score of the text's macrolanguage of ISO 639-3, since a model divides it among its "
-            "members, such as Croatian, Serbian and Bosnian; for most languages, that of the language itself. "
-            "FineWeb-2's threshold, but at most 0.65, FineWeb's for the default model. With GlotLID, for which "
-            "FineWeb-2 computed them: `rules: {language_score: {drop: text.language.score < "
-            "thresholds.fineweb2.language_score}}` and a rule for English",
-            "other_scripts is ours: more than half of a text is in other scripts than its language's, as in a manual "
-            "that is translated in part",
-            "it is made for running text: most manual pages, lists of code, verse and dialogues are dropped, by their "
-            "short lines, symbols and repeated lines; recipes/technical.yaml keeps manuals",
-            "line_punct_ratio: as in FineWeb and FineWeb-2, a line ends with a mark only if it is its last character: "
-            "one that ends with a quotation mark or bracket behind it (。” or .”) does not. A text of one such line is "
-            "dropped in most languages; for dialogues on single lines, switch the rule off",
-            "char_dup_ratio: 0.01 for English as in the code that made FineWeb, else 0.1 as in FineWeb-2",
-            "FineWeb also applies C4's filter, which is English; it is c4@fineweb here. See fineweb2 for the "
-            "segmentation of words and for the values that are clamped",
+            "language_score: a score of the own model is the probability that the language is right, so thresholds are "
+            "near 0.5: those with the best F0.1 on texts held out of its training, between 0.3 and 0.65, by language",
+            *(note for note in _MULTILINGUAL.notes if not note.startswith("language_score")),
         ),
     ),
 )
 
-TABLES = {"multilingual": multilingual_thresholds}
+TABLES = {"multilingual": multilingual_thresholds, "winnow_scores": own_score_thresholds}

@@ -1,4 +1,4 @@
-"""The language of a text by a fastText model, in a code common to all models, and by CLD2.
+"""The language of a text by a model, in a code common to all models, by CLD2, and by a second model if one is given.
 
 The default model is lid.176; GlotLID, OpenLID or any other fastText model whose labels are languages is given by its
 path. Codes are like `eng_Latn`: ISO 639-3 and a script, measured from the letters if the label names none. Special
@@ -10,7 +10,7 @@ not written in the text's script is `und_Scrp` with score 0, too; `mismatch` hol
 Scores belong to the pinned class: clamped to 1 and rounded to 1e-4.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -28,7 +28,7 @@ from winnow.filters.language.identification.heads import (
 )
 from winnow.filters.language.identification.lid_176 import LID_176
 from winnow.filters.language.identification.model import Guesses, LanguageModel, Normalise
-from winnow.filters.language.identification.named import assets_of_model, model_named
+from winnow.filters.language.identification.named import assets_of_models, languages_of, model_named
 from winnow.filters.language.identification.paragraphs import Bounds, Mixture, mixtures
 from winnow.filters.language.identification.scripts import script_names
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
@@ -62,6 +62,11 @@ _SECOND = (
     pa.field("cld2_score", pa.float64()),
     pa.field("agree", pa.bool_()),  # null where either names none
 )
+_OTHER = (
+    pa.field("second", pa.string()),  # the second model's code
+    pa.field("second_score", pa.float64()),
+    pa.field("agrees", pa.bool_()),  # null where either names none, or one that the other does not know
+)
 _MIXTURE = (
     pa.field("paragraphs", pa.int32()),  # how many were classified
     pa.field("own_share", pa.float64()),  # share of their characters in the text's language
@@ -79,6 +84,7 @@ class Config:
     max_bytes: Annotated[int, Between(1_000, 64 << 20)] = 1 << 20  # longer texts are judged by their beginning
     alternatives: Annotated[int, Between(1, 10)] = 3  # languages in `top`; each beyond the first slows the model down
     second_opinion: bool = True  # CLD2's
+    second: str | None = None  # another model, beside whose code stands whether it `agrees`; it reads texts as `line`
     columns: tuple[str, ...] = field(default=())  # more columns, such as extract.main.title or samples.captions
     max_paragraphs: Annotated[int, Between(0, 10_000)] = 16  # classified one by one; 0 for none
     max_paragraph_chars: Annotated[int, Between(20, 100_000)] = 500  # read of each
@@ -131,12 +137,40 @@ def _second_columns(heads: TextHeads, labels: Sequence[str | None]) -> list[pa.A
         pa.array([None if opinion is None else opinion.reliable for opinion in opinions], pa.bool_()),
         pa.array([None if opinion is None else opinion.percent for opinion in opinions], pa.int32()),
         pa.array([None if opinion is None else opinion.score for opinion in opinions], pa.float64()),
-        pa.array([_agreed(*both) for both in zip(labels, opinions, strict=True)], pa.bool_()),
+        pa.array([_agreed(*both) for both in zip(labels, _labels_of(opinions), strict=True)], pa.bool_()),
     ]
 
 
-def _agreed(label: str | None, opinion: Cld2Result | None) -> bool | None:
-    other = opinion.label if opinion else None
+def _labels_of(opinions: Iterable[Cld2Result | None]) -> Iterator[str | None]:
+    return (opinion.label if opinion else None for opinion in opinions)
+
+
+def _known_to_both(*models: LanguageModel) -> frozenset[str]:
+    """The macrolanguages on which models can agree: one that does not know a language contradicts nobody."""
+    return frozenset.intersection(*(frozenset(map(macrolanguage, languages_of(one))) for one in models))
+
+
+def _other_columns(
+    heads: TextHeads, guesses: Guesses, model: LanguageModel, other: LanguageModel, shared: frozenset[str]
+) -> list[pa.Array]:
+    """What another model says, and whether the two agree: asked once for each pair of codes."""
+    theirs = guesses_of(heads, other, "line", 1)
+    numbers, _ = best_codes(guesses, model)
+    others, scores = best_codes(theirs, other)
+    missing = ~(guesses.judged & theirs.judged)
+    width = max(len(other.codes), 1)
+    pairs, places = np.unique(np.where(missing, -1, numbers * width + others), return_inverse=True)
+    asked = [(model.codes[pair // width].label, other.codes[pair % width].label) for pair in pairs[pairs >= 0].tolist()]
+    told = [_agreed(*both) if shared.issuperset(map(macrolanguage, both)) else None for both in asked]
+    agreed = pa.array([*[None] * int((pairs < 0).sum()), *told], pa.bool_())
+    return [
+        _taken([one.code for one in other.codes], pa.array(others, mask=missing)),
+        pa.array(scores, pa.float64(), mask=missing),
+        agreed.take(pa.array(places)),
+    ]
+
+
+def _agreed(label: str | None, other: str | None) -> bool | None:
     if label is None or other is None or {label, other} & {UNKNOWN, NO_LANGUAGE}:
         return None
     return same_language(label, other)
@@ -189,6 +223,8 @@ def _fields(config: Config) -> list[pa.Field]:
     found = [*_DOCUMENT]
     if config.second_opinion:
         found += _SECOND
+    if config.second is not None:
+        found += _OTHER
     if config.max_paragraphs:
         found += _MIXTURE
     for name in config.columns:
@@ -199,6 +235,8 @@ def _fields(config: Config) -> list[pa.Field]:
 
 def _load(config: Config, assets: Assets) -> Kernel:
     model = model_named(config.model, assets)
+    other = None if config.second is None else model_named(config.second, assets)
+    shared = frozenset() if other is None else _known_to_both(model, other)
     schema = pa.schema(_fields(config))
 
     def kernel(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -208,6 +246,8 @@ def _load(config: Config, assets: Assets) -> Kernel:
         labels: list[str | None] = columns[1].to_pylist()
         if config.second_opinion:
             columns += _second_columns(heads, labels)
+        if other is not None:
+            columns += _other_columns(heads, guesses, model, other, shared)
         if config.max_paragraphs:
             columns += _mixture_columns(heads, labels, model, config)
         for name in config.columns:
@@ -219,14 +259,14 @@ def _load(config: Config, assets: Assets) -> Kernel:
 
 OPERATOR = TextOperator(
     name="text.language",
-    version=5,
+    version=6,
     summary="language by a fastText model and by CLD2, its script, family and group, and language mixing",
     config=Config,
     reads=lambda config: (TEXT, *config.columns),
     writes=lambda config: pa.schema(_fields(config)),
     load=_load,
     memory=4,
-    assets=lambda config: assets_of_model(config.model),
+    assets=lambda config: assets_of_models(config.model, config.second),
     declares=(LID_176,),
     reasons=(NO_LETTERS,),
 )

@@ -1,6 +1,6 @@
 """A mixture's plan and draw in the store: found by the key of their request, or made. A draw moves no data."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from winnow.filters.language.identification.own.score_thresholds import confusable
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.mixture import BoundMix, family_of, require_mix
 from winnow.pipelines.binding.rule_presets import expand_presets
@@ -32,6 +33,7 @@ from winnow.pipelines.store.integrity.sealed import find_record, put_record_if_a
 from winnow.pipelines.store.tables import put_table
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json, fingerprint_of
+from winnow.schemas.languages.counts import LANGUAGE_LAYER
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.mixture import SCHEMA, VALIDATION, Amount, MixturePlan, PlannedOutput, PlannedStratum, Stratum
 from winnow.schemas.recipe import FamilyLevel, LossAlarms, Recipe, resolved_yaml, settings_of
@@ -44,6 +46,7 @@ WHOLE = Fraction(1)
 """The share of a plan that is drawn unless another one is asked for."""
 
 HELD_STRATUM = "held_stratum"
+_SHOWN_PAIRS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +160,7 @@ def make_plan(
         kept=inventory.kept,
         left_out=dict(sorted(left_out.items())),
         outputs=outputs if validation is None else (*outputs, validation),
-        notes=_language_notes(inventory),
+        notes=(*_language_notes(inventory), *_confusable_notes(recipe, inventory)),
         asked=settings_of(expand_presets(_without_locations(recipe.config, laws.digests))),
     )
     return NewPlan(plan, inventory.rules, stages, inventory)
@@ -171,6 +174,19 @@ def _language_notes(inventory: Inventory) -> tuple[str, ...]:
             kept[group.language] += group.kept.rows
     named = ", ".join(f"{name} {rows:,}" for name, rows in sorted(kept.items()) if rows)
     return (f"strata of samples in no known language: {named}",) if named else ()
+
+
+def _confusable_notes(recipe: BoundRecipe, inventory: Inventory) -> Iterator[str]:
+    """Yield a note on languages of the mixture that winnow's own model takes for each other."""
+    from winnow.filters.language.identification.named import OWN  # with fastText, which such a recipe has loaded
+
+    if not any(one.layer == LANGUAGE_LAYER and one.config.model == OWN for one in recipe.operators):
+        return
+    found = confusable(group.language for group in inventory.rules.groups if group.kept.rows)
+    named = ", ".join(f"{one} as {other} ({share:.0%})" for one, other, share in found[:_SHOWN_PAIRS])
+    if named:
+        more = f" and {len(found) - _SHOWN_PAIRS} more" if found[_SHOWN_PAIRS:] else ""
+        yield f"languages that the model mixes up, with the share of held-out texts: {named}{more}"
 
 
 def put_plan(store: Store, planned: NewPlan) -> PlanRecord:

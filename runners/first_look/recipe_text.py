@@ -117,7 +117,7 @@ def _alike(sources: Sequence[ProposedSource]) -> str:
 
 
 _ROWS: Final[Mapping[Medium, Sequence[str]]] = {
-    "texts": ("text.language", "text.length", "text.fineweb", "text.fineweb2", "text.controls"),
+    "texts": ("{text.language: {model: winnow}}", "text.length", "text.fineweb", "text.fineweb2", "text.controls"),
     "captions": ("text.language", "text.length"),
     "pictures": ("image.geometry", "image.quality"),
     "videos": (),
@@ -155,7 +155,7 @@ _ALIKE: Final[Mapping[Medium, str]] = {
 }
 _RULES: Final[Mapping[Medium, Sequence[str]]] = {
     "texts": (
-        "preset: multilingual  # FineWeb's thresholds for English, FineWeb-2's for every other language",
+        "preset: multilingual@winnow  # FineWeb's thresholds for English, FineWeb-2's for every other language",
         "{drop: text.controls.stray_ratio > 0.01, reason: control_characters, when_null: keep}  # badly read",
     ),
     "pictures": (

@@ -127,6 +127,25 @@ def test_the_default_keeps_every_language(folder: Path, capsys: pytest.CaptureFi
     assert kept == {"eng_Latn": 23, "deu_Latn": 22, "jpn_Jpan": 24}
 
 
+NORWEGIAN = {
+    "nob": "Alle mennesker er født frie og med samme menneskeverd, og bør handle mot hverandre i brorskapets ånd.",
+    "nno": "Eg veit ikkje kva dei skal gjere når dei kjem heim frå skulen i dag, for eg trur ikkje at dei vil det.",
+}
+
+
+def test_languages_that_the_own_model_mixes_up_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "crawl").mkdir()
+    rows = [json.dumps({"id": code, "text": text}) for code, text in NORWEGIAN.items()]
+    (tmp_path / "crawl" / "pages.jsonl").write_text("\n".join(rows))
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(NO_RULES.replace("[text.language]", "[{text.language: {model: winnow}}]"))
+    (told,) = [line for line in printed(capsys, "run", recipe, "--workers", "1") if "mixes up" in line]
+    assert "nno_Latn as nob_Latn (4%)" in told
+    assert told.removeprefix("note    ") in (tmp_path / "store" / "report.html").read_text("utf-8")
+    recipe.write_text(NO_RULES)
+    assert not any("mixes up" in line for line in printed(capsys, "run", recipe, "--workers", "1"))
+
+
 def test_what_is_measured_without_packages_is_said(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

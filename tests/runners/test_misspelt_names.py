@@ -35,6 +35,10 @@ def refused(folder: Path, recipe: str, capsys: pytest.CaptureFixture[str]) -> st
         ("text.language.code = 'deu'", "codes have a script: write 'deu_Latn'"),
         ("text.language.code = 'deu_Latm'", "'Latm' … 'Latn'"),
         ("text.language.code = 'egn_Latn'", "'egn_Latn' … you mean"),
+        ("text.language.code = 'tgl_Latn'", "write 'fil_Latn'"),
+        ("text.language.code IN ('eng_Latn', 'zho_Hans')", "'zho_Hans' … write 'cmn_Hani'"),
+        ("text.language.label <> 'nor'", "write 'nob'"),
+        ("text.language.code = 'tlh_Latn'", "the model … does not know Klingon"),
         ("text.length.bytes < thresholds.multilingul.x", "threshold table … 'multilingul'"),
         (
             "text.length.bytes < thresholds.multilingual.language_scor",

@@ -1,6 +1,7 @@
 """Learns how sure a label is, from texts that were held out, from languages that were not learnt, and from noise."""
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -66,21 +67,22 @@ def _texts(learnt: ByLabel, held_out: ByLabel) -> tuple[list[str], list[str], li
         code = label.partition("_")[0]
         chance = random.Random(f"{_SEED} {label}")
         if is_known(by_source):
-            drawn = _drawn(held_out.get(label, {}), _TEXTS_OF_A_LANGUAGE, chance)
-            known += drawn
-            codes += [code] * len(drawn)
+            taken = drawn(held_out.get(label, {}), _TEXTS_OF_A_LANGUAGE, chance)
+            known += taken
+            codes += [code] * len(taken)
         else:
-            unknown += _drawn(by_source, _TEXTS_OF_AN_UNKNOWN, chance)
+            unknown += drawn(by_source, _TEXTS_OF_AN_UNKNOWN, chance)
     return known, codes, unknown
 
 
-def _drawn(by_source: dict[str, list[str]], most: int, chance: random.Random) -> list[str]:
+def drawn(by_source: dict[str, list[str]], most: int, chance: random.Random, sizes: Sequence[int] = SIZES) -> list[str]:
+    """At most so many texts, each put together of some until it has one of the sizes."""
     texts = [text for source in sorted(by_source) for text in by_source[source]]
     if not texts:
         return []
     found = []
     for number in range(min(most, 3 * len(texts))):
-        size = SIZES[number % len(SIZES)]
+        size = sizes[number % len(sizes)]
         held = ""
         while len(held) < size:
             held = f"{held} {chance.choice(texts)}".strip()

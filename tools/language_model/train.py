@@ -38,7 +38,7 @@ LEAST_EXAMPLES = 40  # of a language in a script
 _TEXTS_OF_A_SOURCE = 60  # that noise is made of, in each language
 _SEED = 11
 _PART = 50_000
-_NOISE_FOLDERS = ("mediawiki", "npm/blockly", "pip", "libreoffice", "gnome", "vlc", "manpages", "tuxpaint", "code")
+NOISE_FOLDERS = ("mediawiki", "npm/blockly", "pip", "libreoffice", "gnome", "vlc", "manpages", "tuxpaint", "code")
 
 
 def scripts_of(texts: list[str]) -> list[str]:
@@ -70,7 +70,7 @@ def train(packages: Path, texts_folder: Path) -> dict[str, npt.NDArray[Any]]:
 
     collect(packages, texts_folder)
     learnt, held_out = texts_of(texts_folder)
-    folders = [packages / name for name in _NOISE_FOLDERS]
+    folders = [packages / name for name in NOISE_FOLDERS]
     pairs = [(example.label.partition("_")[0], example.text) for example in examples(learnt, _SEED)]
     pairs += [(NO_LANGUAGE, text) for text in noise(texts_by_script(learnt), folders, NOISE, _SEED)]
     found = [

@@ -1,6 +1,7 @@
 """What a model's label means for a text in given scripts: a code such as `eng_Latn`, common to all models.
 
-Chinese characters are `Hani` and Hangul is `Hang`, as in GlotLID and FineWeb-2, unless the label says otherwise. Latin
+Chinese characters are `Hani` and Hangul is `Hang`, as in GlotLID and FineWeb-2, and a label that names a language
+otherwise than these do, such as OpenLID's `zho_Hans`, is their `cmn_Hani`: thresholds and words are found by it. Latin
 letters get into pages of every language, as names, addresses and code, so a text that is mostly Latin is still in the
 language's own script if a tenth of its letters are. A language that is not written in the text's script is no language
 of the text: its code is `und_Scrp`, and `mismatch` holds what the model said. So there is no Korean without Hangul, and
@@ -13,13 +14,16 @@ from functools import lru_cache
 
 from winnow.filters.language.identification.scripts import EITHER
 from winnow.filters.language.thresholds.fineweb2 import fineweb2_languages
-from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, Label, language
+from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, USUAL_MEMBER, Label, language
 
 _PLAIN = {"Hans": "Hani", "Hant": "Hani", "Kore": "Hang"}
 _EAST_ASIAN = frozenset({"Hani", "Hang", "Jpan", "Hira", "Kana", "Bopo"})
 _EVERYWHERE = "Latn"
 _SHARED = frozenset({_EVERYWHERE, "Hani", "Jpan"})  # beside which the text's second script may be the language's own
 _NO_TEXT_LANGUAGE = (UNKNOWN, NO_LANGUAGE)
+
+_OTHERWISE = {**USUAL_MEMBER, "pes": "fas", "prs": "fas", "tgl": "fil"}
+"""Languages that FineWeb-2 has under another code."""
 
 _ALSO = {
     # Scripts that CLDR lists for languages of everyday models, in addition to the usual one and to FineWeb-2's.
@@ -41,7 +45,7 @@ class CodedLanguage:
     """A language in a script."""
 
     label: str  # ISO 639-3, `und` or `zxx`
-    script: str
+    script: str  # as the label names it, such as `Hant`
     code: str  # both, as FineWeb-2 writes them
     mismatch: str | None = None  # the label with the text's script, such as `jpn_Latn`, if they disagree
     of_second: bool = False  # whether it is the text's second script
@@ -60,7 +64,17 @@ def coded(label: Label, text_script: str, second_script: str | None = None) -> C
         return CodedLanguage(UNKNOWN, text_script, f"{UNKNOWN}_{text_script}", f"{label.code}_{text_script}")
     plain = _PLAIN.get(script, script)
     of_second = text_script == _EVERYWHERE != plain or (text_script, plain) == ("Hani", "Hang")
-    return CodedLanguage(label.code, script, f"{label.code}_{script}", of_second=of_second)
+    named = common_code(label.code, script)
+    return CodedLanguage(named.partition("_")[0], script, named, of_second=of_second)
+
+
+def common_code(code: str, script: str) -> str:
+    """The code of a language in a script as FineWeb-2 has it, such as `cmn_Hani` for `zho` in `Hans`."""
+    script = _PLAIN.get(script, script)
+    other = _OTHERWISE.get(code)
+    if other is not None and script not in _scripts().get(code, ()) and script in _scripts().get(other, ()):
+        code = other
+    return f"{code}_{script}"
 
 
 def scripts_of(labels: Iterable[Label]) -> frozenset[str]:

@@ -15,6 +15,7 @@ from winnow.filters.video.decode.operator import VideoOperator
 from winnow.filters.video.stills.frames_operator import NO_FRAMES
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.duplicates import asked_kinds
+from winnow.pipelines.binding.known_languages import KnownLanguages
 from winnow.pipelines.binding.language_codes import CLOSED, why_no_code
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.binding.rule_presets import rule_lists
@@ -76,7 +77,7 @@ def _names_in_conditions(about: WholeRecipe) -> Iterator[Problem]:
         "samples.licence": ("source with the licence", sorted({source.licence for source in recipe.config.sources})),
         "samples.modality": ("modality", get_args(Modality)),
     }
-    statuses = status_columns(recipe)
+    statuses, languages = status_columns(recipe), KnownLanguages(recipe.operators)
     for place, path, condition in _conditions(recipe.config):
         if path.partition(".")[0].partition("[")[0] not in _SECTIONS[about.last]:
             continue
@@ -88,7 +89,7 @@ def _names_in_conditions(about: WholeRecipe) -> Iterator[Problem]:
         for written, value in compared:
             column = written.lower()
             if column in CLOSED:
-                message = CLOSED[column](value, column)
+                message = CLOSED[column](value, column) or languages.why_never(column, value)
             elif column in statuses:
                 message = statuses[column].why_never(column, value)
             elif column in said:

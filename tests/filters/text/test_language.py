@@ -18,6 +18,7 @@ from winnow.filters.operators import Assets, find_operator
 from winnow.filters.text.language import OPERATOR, Config
 from winnow.pipelines.assets import AssetFiles, lookup
 from winnow.schemas.errors import WinnowError
+from winnow.schemas.languages import same_language
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = Path(__file__).parent / "golden" / "language.json"
@@ -79,6 +80,25 @@ def test_cld2_has_its_own_opinion() -> None:
 def test_agreement_is_unknown_where_an_opinion_is_missing() -> None:
     (row,) = measured(["rights"])
     assert (row["cld2"], row["cld2_reliable"], row["agree"]) == (None, False, None)
+
+
+def test_a_second_model_stands_beside_the_first() -> None:
+    texts = [GERMAN, RUSSIAN, CHEROKEE, "123", "Alle mennesker er født frie og med samme menneskeverd.", "rights", ""]
+    plain = measured(texts, model="winnow")
+    rows = measured(texts, model="winnow", second="lid.176")
+    assert [{name: row[name] for name in plain[0]} for row in rows] == plain
+    assert [row["second"] for row in rows[:4]] == ["deu_Latn", "rus_Cyrl", "und_Cher", None]
+    assert [row["agrees"] for row in rows[:4]] == [True, True, None, None]
+    (hausa,) = measured(["\n".join(paragraphs_of("hau"))], model="winnow", second="lid.176")
+    assert (hausa["code"], hausa["agrees"]) == ("hau_Latn", None)  # lid.176 does not know it
+    alone = measured(texts, model="lid.176")
+    assert [row["second"] for row in rows] == [row["code"] for row in alone]
+    assert [row["second_score"] for row in rows] == [row["score"] for row in alone]
+    for row, other in zip(rows, alone, strict=True):
+        if row["agrees"] is not None:
+            assert row["agrees"] == same_language(row["label"], other["label"])
+    assert OPERATOR.assets(Config(model="winnow", second="lid.176")) == ("lid.176",)
+    assert OPERATOR.assets(Config(model="winnow", second="winnow")) == ()
 
 
 UDHR_CODES = {"cmn-Hans": "cmn", "cmn-Hant": "cmn", "pes": "fas", "tgl": "fil"}
@@ -282,7 +302,8 @@ def test_a_model_that_changes_is_loaded_again(tmp_path: Path) -> None:
 def test_a_model_of_the_users_own_speaks_iso_639_3(tmp_path: Path) -> None:
     lines = [("eng_Latn", ENGLISH), ("zho_Hant", UDHR["cmn-Hant"]["preamble"][0]), ("zxx_Latn", "ïðàâèëà ðàçâèòü")]
     rows = measured([text for _, text in lines] + [RUSSIAN], train(tmp_path, lines), model="own")
-    assert [row["code"] for row in rows] == ["eng_Latn", "zho_Hant", "zxx_Latn", "und_Cyrl"]
+    assert [row["code"] for row in rows] == ["eng_Latn", "cmn_Hani", "zxx_Latn", "und_Cyrl"]
+    assert (rows[1]["label"], rows[1]["script"]) == ("cmn", "Hant")
     assert [row["agree"] for row in rows] == [True, True, None, None]
     assert rows[2]["family"] is None
     assert OPERATOR.assets(Config(model="own")) == ("own",)

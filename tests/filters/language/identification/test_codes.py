@@ -1,6 +1,7 @@
 """What a label means for letters of the language's own script, of another one, and of several."""
 
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from winnow.filters.language.identification.codes import CodedLanguage, coded, written_in
 from winnow.filters.language.identification.scripts import EITHER, dominant_scripts, script_names
 from winnow.filters.language.thresholds.fineweb2 import fineweb2_languages
-from winnow.schemas.languages import Label, language, script_ranges
+from winnow.filters.language.thresholds.multilingual import multilingual_thresholds
+from winnow.schemas.languages import Label, language, read_label, script_ranges
 
 
 @pytest.mark.parametrize(
@@ -30,7 +32,6 @@ from winnow.schemas.languages import Label, language, script_ranges
         (Label("kor"), "Hang", None, "kor_Hang"),
         (Label("kor"), "Hani", "Hang", "kor_Hang"),  # Korean with many Chinese characters
         (Label("jpn", "Jpan"), "Latn", "Jpan", "jpn_Jpan"),
-        (Label("zho", "Hant"), "Hani", None, "zho_Hant"),
         (Label("zxx"), "Latn", None, "zxx_Latn"),
         (Label("und"), "Cher", None, "und_Cher"),
         (Label("aaa"), "Arab", None, "aaa_Arab"),  # nothing is known of how Ghotuo is written
@@ -41,6 +42,38 @@ def test_a_language_in_a_script_that_it_is_written_in(label: Label, first: str, 
     found = coded(label, first, second)
     assert (found.label, found.script, found.code, found.mismatch) == (language, script, code, None)
     assert found.of_second == ((first != script and first == "Latn") or (first, script) == ("Hani", "Hang"))
+
+
+OPENLID = (Path(__file__).parents[3] / "schemas/languages/labels/openlid.txt").read_text().split()
+
+
+def test_labels_of_openlid_have_the_codes_that_thresholds_and_words_have() -> None:
+    found = {name: code_of(name) for name in OPENLID}
+    assert {name: code for name, code in found.items() if code != name} == {
+        "ajp_Arab": "apc_Arab",
+        "ara_Arab": "arb_Arab",
+        "est_Latn": "ekk_Latn",
+        "grn_Latn": "gug_Latn",
+        "pes_Arab": "fas_Arab",
+        "prs_Arab": "fas_Arab",
+        "tgl_Latn": "fil_Latn",
+        "yue_Hant": "yue_Hani",
+        "zho_Hans": "cmn_Hani",
+        "zho_Hant": "cmn_Hani",
+    }
+    assert set(found.values()) - set(multilingual_thresholds().keys) == {"acq_Arab", "kon_Latn", "zxx_Zxxx"}
+
+
+def code_of(name: str) -> str:
+    """What a label means for a text in its script."""
+    label = read_label(name, "iso")
+    assert label is not None
+    assert label.script is not None
+    return coded(label, {"Hans": "Hani", "Hant": "Hani"}.get(label.script, label.script)).code
+
+
+def test_the_kind_of_chinese_characters_stays_in_the_script() -> None:
+    assert coded(Label("zho", "Hant"), "Hani") == CodedLanguage("cmn", "Hant", "cmn_Hani")
 
 
 @pytest.mark.parametrize(
