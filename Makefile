@@ -25,6 +25,7 @@ setup: .venv/ready  ## make .venv with winnow (editable), its tools and its mode
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
 	PYTHONWARNINGS="ignore:Compat editable installs" $(BIN)/python -m pip install --quiet --constraint constraints.txt $(EDITABLE) ".[dev]"
 	WINNOW_WARMING=1 $(BIN)/winnow assets fetch centerface efficientnet-lite0.features nsfwjs.inception-v3 pp-ocrv6-det transnet-v2  # of operators that look at pictures and videos
+	WINNOW_WARMING=1 $(BIN)/winnow assets fetch wordllama wordllama.tokenizer  # of text.embedding
 	WINNOW_WARMING=1 $(BIN)/winnow assets fetch
 	$(BIN)/python -m winnow.runners.stages.running.warming recipes/demo*.yaml  # compile what the demo calls
 	touch $@

@@ -87,6 +87,11 @@ ENVIRONMENTS = {
                 ("ftfy", "regex", "xxhash", "numpy", "tqdm", "pyarrow"),
             ),
         ),
+        Environment(
+            "text-vectors",
+            "wordllama",
+            (("wordllama==0.4.0.post1", "model2vec==0.10.0", "tokenizers==0.23.3", "faiss-cpu==1.15.1", "pyarrow"),),
+        ),
         Environment("scenedetect", "scenedetect", (("scenedetect-headless==0.7.2", "av==18.1.0"),)),
         Environment(
             "images",

@@ -12,26 +12,22 @@ from typing import Annotated, Final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from winnow.filters.image.decode.batches import pixels_of
 from winnow.filters.models.formats import format_of
 from winnow.filters.models.pictures.efficientnet import FEATURES
 from winnow.filters.models.pictures.framing import Framing
-from winnow.filters.models.pictures.networks import NOT_FINITE, PictureNetwork
+from winnow.filters.models.pictures.networks import PictureNetwork
 from winnow.filters.models.pictures.sscd import MODEL as SSCD
 from winnow.filters.models.pictures.vision_transformers import encoder_of
+from winnow.filters.models.unit_vectors import NO_FEATURES, NOT_FINITE, VECTOR, unit_vector, vector_column
 from winnow.filters.operators import STATUS, Assets, Kernel, PictureOperator
 from winnow.schemas.efficientnet import DEVIATION, MEAN, POOLED, SIDE
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between
 
 NAME = "image.embedding"
-NO_FEATURES = "no_features"
-"""The network gave zeros alone, which have no direction."""
-
-WRITES = pa.schema([STATUS, pa.field("vector", pa.list_(pa.float32()))])  # all of a layer have `dimensions` numbers
-STEP: Final = 1 / 4096
+WRITES = pa.schema([STATUS, VECTOR])  # of `dimensions` numbers
 _PUBLISHED: Final = Framing(SIDE, "crop", mean=(MEAN,) * 3, deviation=(DEVIATION,) * 3)
 
 
@@ -54,26 +50,8 @@ def embeddings(batch: pa.RecordBatch, config: EmbeddingConfig, network: PictureN
         (found,) = network(pixels)
         status, vectors[number] = unit_vector(found.reshape(-1))
         statuses.append(status)
-    absent = np.array([status != "ok" for status in statuses], np.bool_)
-    lengths = np.where(absent, 0, config.dimensions)
-    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
-    rows = pa.ListArray.from_arrays(
-        pa.array(offsets, mask=np.append(absent, False)), pa.array(vectors[~absent].reshape(-1))
-    )
-    return pa.RecordBatch.from_arrays([pa.array(statuses, pa.string()), rows], schema=WRITES)
-
-
-def unit_vector(features: NDArray[np.float32]) -> tuple[str, NDArray[np.float32]]:
-    """The status of a picture and its vector, which is zeros unless the status is `ok`."""
-    exact = features.astype(np.float64)
-    if not np.isfinite(exact).all():
-        return NOT_FINITE, np.zeros(len(features), np.float32)
-    largest = np.abs(exact).max(initial=0)
-    if largest == 0:
-        return NO_FEATURES, np.zeros(len(features), np.float32)
-    exact /= largest  # squares of large numbers would overflow
-    exact /= np.sqrt(np.square(exact).sum())
-    return "ok", (np.round(exact / STEP) * STEP).astype(np.float32)
+    columns = [pa.array(statuses, pa.string()), vector_column(statuses, vectors)]
+    return pa.RecordBatch.from_arrays(columns, schema=WRITES)
 
 
 def _load(config: EmbeddingConfig, assets: Assets) -> Kernel:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from winnow.filters.image.decode.batches import measured
 from winnow.filters.image.decode.shrink import fitted
 from winnow.filters.models.pictures.centerface import MODEL, OUTPUTS, face_boxes, framing_for
-from winnow.filters.models.pictures.networks import NOT_FINITE, PictureNetwork
+from winnow.filters.models.pictures.networks import PictureNetwork
+from winnow.filters.models.unit_vectors import NOT_FINITE
 from winnow.filters.operators import STATUS, Assets, Kernel, PictureOperator
 from winnow.schemas.recipe.checks import Between
 

@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from winnow.filters.image.decode.batches import pixels_of
 from winnow.filters.models.pictures.framing import Framing
-from winnow.filters.models.pictures.networks import NOT_FINITE, PictureNetwork
+from winnow.filters.models.pictures.networks import PictureNetwork
 from winnow.filters.models.pictures.nsfwjs import CLASSES, FRAMING, MODEL
 from winnow.filters.models.pictures.open_nsfw import MODEL as OPEN_NSFW
+from winnow.filters.models.unit_vectors import NOT_FINITE
 from winnow.filters.operators import STATUS, Assets, Kernel, PictureOperator
 from winnow.schemas.errors import RecipeError
 

@@ -10,9 +10,9 @@ pinned class and are rounded to 1e-4.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
@@ -22,16 +22,16 @@ import pyarrow as pa
 from winnow.filters.extras import required_model
 from winnow.filters.models.code import code_identity
 from winnow.filters.models.formats import format_of
-from winnow.filters.models.safety.onnx_models import OnnxModel
-from winnow.filters.models.safety.tokens import OPERATOR as NAME
-from winnow.filters.models.safety.tokens import Tokenizer, Window
+from winnow.filters.models.onnx.text_models import OnnxModel
 from winnow.filters.models.safety.torch_models import TorchModel
+from winnow.filters.models.text_windows import Tokenizer, Window
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import suggestion
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, Listed, Matching
 from winnow.schemas.safety import subcategories
 
+NAME = "text.safety_model"
 LANGUAGE = "text.language.code"
 ANY = "any"
 
@@ -192,10 +192,16 @@ def _loaded(config: SafetyModelConfig, model_path: str, tokenizer_path: str) -> 
         )
     if kind == "onnx" and config.architecture:
         raise RecipeError(f"{model_path}: an ONNX file needs no `architecture`; remove it (it is for safetensors)")
-    tokenizer = Tokenizer(tokenizer_path, config.max_tokens, config.max_windows, config.max_bytes)
+    tokenizer = Tokenizer(NAME, tokenizer_path, config.max_tokens, config.max_windows, config.max_bytes)
     if kind == "safetensors":
-        return _Measured(config, tokenizer, TorchModel(model_path, config.architecture))
-    return _Measured(config, tokenizer, OnnxModel(model_path, config.max_tokens, len(config.labels), tokenizer.pad))
+        return _Measured(config, tokenizer, TorchModel(NAME, model_path, config.architecture))
+    fits = partial(_label_problem, len(config.labels))
+    return _Measured(config, tokenizer, OnnxModel(NAME, model_path, config.max_tokens, tokenizer.pad, fits))
+
+
+def _label_problem(labels: int, shape: Sequence[int | str | None]) -> str:
+    fits = len(shape) == 2 and (not isinstance(shape[1], int) or shape[1] == labels)
+    return "" if fits else f"`labels` names {labels}"
 
 
 def _load(config: SafetyModelConfig, assets: Assets) -> Kernel:

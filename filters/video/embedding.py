@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from winnow.filters.image.embedding import OPERATOR as OF_PICTURES
-from winnow.filters.image.embedding import EmbeddingConfig, unit_vector
+from winnow.filters.image.embedding import EmbeddingConfig
+from winnow.filters.models.unit_vectors import VECTOR, unit_vector
 from winnow.filters.operators import STATUS, Assets, Kernel
 from winnow.filters.video.decode.operator import VideoOperator
 from winnow.filters.video.stills.frames_operator import (
@@ -30,7 +31,7 @@ WRITES = pa.schema(
         STATUS,
         FRAMES,
         SECONDS,
-        pa.field("vector", pa.list_(pa.float32())),  # the mean of the frames' vectors, of unit length
+        VECTOR,  # the mean of the frames' vectors, of unit length
         pa.field("similarity", pa.list_(pa.float32())),  # the cosine of each frame's vector with it
         pa.field("similarity_mean", pa.float32()),
         pa.field("similarity_worst", pa.float32()),  # the lowest: near 1 if all frames show the same

@@ -13,8 +13,6 @@ from winnow.filters.models.pictures.framing import Framing, colour_values, frame
 from winnow.schemas.errors import RecipeError
 
 EXTRA = "image-models"
-NOT_FINITE = "not_finite"
-"""The status of pictures for which a network gives no number."""
 
 _Number: TypeAlias = np.floating[Any] | np.uint8
 _TYPES: Mapping[str, type[_Number]] = {

@@ -19,8 +19,9 @@ from winnow.filters.models.formats import format_of
 from winnow.filters.models.linear_layers import linear_layers
 from winnow.filters.models.onnx.sessions import open_session
 from winnow.filters.models.pictures.framing import Framing
-from winnow.filters.models.pictures.networks import EXTRA, NOT_FINITE, PictureNetwork
+from winnow.filters.models.pictures.networks import EXTRA, PictureNetwork
 from winnow.filters.models.tensors import read_tensors
+from winnow.filters.models.unit_vectors import NOT_FINITE
 from winnow.filters.operators import STATUS, Assets, Kernel, Operator, PictureOperator, TextOperator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between

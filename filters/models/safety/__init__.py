@@ -1,1 +1,1 @@
-"""Users' own models for `text.safety_model`: their files, their tokenizers, and how they are run."""
+"""Users' own models for `text.safety_model`, and how they are run."""

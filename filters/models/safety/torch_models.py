@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.extras import one_line, required_package
-from winnow.filters.models.safety.tokens import INPUTS, OPERATOR, Window
+from winnow.filters.models.text_windows import INPUTS, Window
 from winnow.schemas.environment.modules import import_users_module
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import listed
@@ -17,9 +17,9 @@ from winnow.schemas.problems import listed
 class TorchModel:
     """A PyTorch module: computes one number per label from a window."""
 
-    def __init__(self, path: str, architecture: str) -> None:
-        self._torch: Any = required_package(OPERATOR, "torch", "torch")
-        storage: Any = required_package(OPERATOR, "safetensors.torch", "torch")
+    def __init__(self, operator: str, path: str, architecture: str) -> None:
+        self._torch: Any = required_package(operator, "torch", "torch")
+        storage: Any = required_package(operator, "safetensors.torch", "torch")
         self._path = path
         self._module = _built(self._torch, architecture)
         try:

@@ -340,6 +340,8 @@ def test_assets_come_in_the_order_of_the_operators_that_declare_them_and_no_name
         "nsfwjs.inception-v3",
         "open-nsfw",
         "pp-ocrv6-det",
+        "wordllama",
+        "wordllama.tokenizer",
         "toxicity.en",
         "wordlists.core",
         "wordlists.ldnoobw",

@@ -8,7 +8,6 @@ from typing import Any
 from winnow.filters.extras import one_line_errors, required_package
 from winnow.schemas.errors import RecipeError
 
-OPERATOR = "text.safety_model"
 INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
 """The inputs that texts provide, with transformers' names."""
 
@@ -48,9 +47,9 @@ class TextWindows:
 class Tokenizer:
     """A `tokenizer.json` that splits texts into windows."""
 
-    def __init__(self, path: str, max_tokens: int, max_windows: int, max_bytes: int) -> None:
+    def __init__(self, operator: str, path: str, max_tokens: int, max_windows: int, max_bytes: int) -> None:
         self._path = path
-        self._tokenizer = _loaded(path)
+        self._tokenizer = load_tokenizer(operator, "onnx", path)
         self._max_windows = max_windows
         self._max_bytes = max_bytes
         self.last: int = max(self._tokenizer.get_vocab(with_added_tokens=True).values(), default=0)
@@ -80,8 +79,13 @@ class Tokenizer:
                 yield Window(part.ids, part.type_ids)
 
 
-def _loaded(path: str) -> Any:
-    tokenizers = required_package(OPERATOR, "tokenizers", "onnx")
+def load_tokenizer(operator: str, extra: str, path: str) -> Any:
+    """The tokenizer of a `tokenizer.json`, for an operator that an extra of winnow installs the package for.
+
+    Raises:
+        RecipeError: The package or the file is missing, or the file is not a tokenizer.
+    """
+    tokenizers = required_package(operator, "tokenizers", extra)
     try:
         with open(path, "rb") as stream:
             raw = stream.read(MAX_TOKENIZER_BYTES + 1)
