@@ -6,6 +6,7 @@ is about: the sample's id in hexadecimal digits, its key in the source (`samples
 
 import glob
 import math
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -35,7 +36,11 @@ _READERS: Final = (
     (re.compile(r".*\.(csv|tsv)(\.gz|\.zst)?", re.IGNORECASE), _CSV, "{}"),
     (re.compile(r".*\.(parquet|pq)", re.IGNORECASE), "read_parquet(?)", "CAST({} AS VARCHAR)"),
 )
-_SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false", "threads": "1"}
+_SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "threads": "1",
+}
 _WORDS: Final = {"true": 1.0, "false": 0.0}
 _DIGEST_BYTES = 16
 _ROWS = 4096
@@ -66,7 +71,7 @@ def read_labels(pattern: str, column: str, answer: Answer) -> Labels:
     Raises:
         SourceError: There is no file, or no label; a file is not a table or lacks a column.
     """
-    files = sorted(glob.glob(pattern, recursive=True))
+    files = sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
     if not files:
         raise SourceError(f"{pattern}: no such file; expected a table of labels in JSON lines, CSV or Parquet")
     parse = grade_of if column == ANSWER else _number
@@ -117,6 +122,8 @@ def _rows(path: str, column: str) -> tuple[Key, Iterator[tuple[str | None, str |
     reader, cast = next(((reader, cast) for name, reader, cast in _READERS if name.fullmatch(path)), ("", ""))
     if not reader:
         raise SourceError(f"{path}: not a table of labels; expected a name that ends in .jsonl, .csv or .parquet")
+    if os.path.getsize(path) == 0:
+        raise SourceError(f"{path}: an empty file; expected a table of labels")
     engine = duckdb.connect(config=_SETTINGS)
     known = [name for name, *_ in _run(engine, path, f"SELECT * FROM {reader} LIMIT 0").description]
     key = next((one for one in KEYS if one in known), None)

@@ -85,14 +85,14 @@ def isotonic(scores: Floats, labels: Floats) -> Curve:
         >>> isotonic(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 1.0, 0.0, 1.0])).values
         array([0. , 0.5, 1. ])
     """
-    order = np.lexsort((labels, scores))
+    order = np.lexsort((labels, scores))  # sums do not depend on the order of the texts
+    _, begins, sizes = np.unique(scores[order], return_index=True, return_counts=True)
+    groups = (np.add.reduceat(scores[order], begins), np.add.reduceat(labels[order], begins), sizes)
     steps: list[tuple[float, float, int]] = []  # sums of scores and labels, and how many
-    for score, label in zip(scores[order].tolist(), labels[order].tolist(), strict=True):  # once a training
-        sums, count = (score, label), 1
-        while steps and (steps[-1][1] * count >= sums[1] * steps[-1][2] or steps[-1][0] == sums[0] * steps[-1][2]):
-            last = steps.pop()
-            sums, count = (sums[0] + last[0], sums[1] + last[1]), count + last[2]
-        steps.append((*sums, count))
+    for score, label, count in zip(*(one.tolist() for one in groups), strict=True):  # once a training
+        while steps and steps[-1][1] * count >= label * steps[-1][2]:
+            score, label, count = (a + b for a, b in zip(steps.pop(), (score, label, count), strict=True))
+        steps.append((score, label, count))
     if len(steps) > _MOST_POINTS:
         steps = [steps[at] for at in np.linspace(0, len(steps) - 1, _MOST_POINTS).round().astype(int)]
     counts = np.array([count for _, _, count in steps], np.float64)

@@ -122,8 +122,8 @@ def head_bytes(head: Head) -> bytes:
         arrays[f"{2 * number}.weight"] = weights.astype(np.float32)
         arrays[f"{2 * number}.bias"] = bias.astype(np.float32)
     for language, curve in head.curves.items():
-        arrays[f"{_CURVE}{language}.scores"] = curve.scores
-        arrays[f"{_CURVE}{language}.values"] = curve.values
+        arrays[f"{_CURVE}{language}.scores"] = curve.scores.astype(np.float64)
+        arrays[f"{_CURVE}{language}.values"] = curve.values.astype(np.float64)
     if head.card is None:
         return tensors_bytes(arrays, {})
     card = {"format": _FORMAT} | {name: getattr(head.card, name) for name in HeadCard.__dataclass_fields__}

@@ -34,12 +34,13 @@ Give one sentence of reasons, then as the last line: Grade: N
 """
 
 # The most explicit first: what follows a word for a grade, a share of five, a number in JSON, a number alone.
-_NUMBER = r"(?P<grade>-?\d+(?:[.,]\d+)?)"
+_NUMBER = r"(?P<grade>-?\d{1,9}(?:[.,]\d{1,9})?)(?!\d)"
+_MARKS = r"[\s*_`:=]{0,9}"  # all repeats have an end, so that a long answer takes linear time
 _PATTERNS: Final = (
-    re.compile(rf"\"(?:grade|score|rating)\"\s*:\s*\"?{_NUMBER}", re.IGNORECASE),
-    re.compile(rf"\b(?:grade|score|rating|points?)\b[\s*_`:=]*(?:is|of)?[\s*_`:=]*{_NUMBER}", re.IGNORECASE),
-    re.compile(rf"(?<![\d.,/]){_NUMBER}\s*(?:/|out of)\s*5(?![\d.,])", re.IGNORECASE),
-    re.compile(rf"(?:\A|\n)[\s*_`#]*{_NUMBER}[\s*_`.]*\Z"),
+    re.compile(rf"\"(?:grade|score|rating)\"\s{{0,9}}:\s{{0,9}}\"?{_NUMBER}", re.IGNORECASE),
+    re.compile(rf"\b(?:grade|score|rating|points?)\b{_MARKS}(?:is|of)?{_MARKS}{_NUMBER}", re.IGNORECASE),
+    re.compile(rf"(?<![\d.,/]){_NUMBER}\s{{0,9}}(?:/|out of)\s{{0,9}}5(?![\d.,]?\d)", re.IGNORECASE),
+    re.compile(rf"(?:\A|\n)[\s*_`#]{{0,9}}{_NUMBER}[\s*_`.]{{0,9}}\Z"),
 )
 
 
