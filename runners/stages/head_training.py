@@ -64,9 +64,8 @@ def train_head(options: argparse.Namespace) -> int:
             f"winnow annotate {options.recipe}"
         )
     labels = _labels(options, config)
-    labeller: Labeller = RuleLabels(options.positives, options.negatives)
-    if labels is not None:
-        labeller = TableLabels(labels, places.texts)
+    labeller: Labeller
+    labeller = RuleLabels(options.positives, options.negatives) if labels is None else TableLabels(labels, places.texts)
     examples, left_out = labelled_vectors(places, labeller, options.embedding, options.most, config.seed)
     layer = places.generation.layers[options.embedding]
     embedding = {"layer": options.embedding, "keys": dict(layer.keys)}
@@ -229,7 +228,9 @@ def _rubric(path: str) -> str:
     try:
         rubric = Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise WinnowError(f"--rubric {shown(path)}: {error}; expected a text in UTF-8") from None
+        raise WinnowError(
+            f"--rubric {path}: {getattr(error, 'strerror', None) or error}; expected a text in UTF-8"
+        ) from None
     if TEXT_MARK not in rubric:
-        raise WinnowError(f"--rubric {shown(path)}: does not say where the text goes; write {TEXT_MARK} there")
+        raise WinnowError(f"--rubric {path}: does not say where the text goes; write {TEXT_MARK} there")
     return rubric

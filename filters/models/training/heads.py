@@ -41,7 +41,7 @@ class HeadTraining:
 
 
 METHODS: Mapping[str, HeadTraining] = {
-    "fineweb-edu": HeadTraining("grade", hidden=0, threshold=3),  # a linear layer, kept from grade 3
+    "fineweb-edu": HeadTraining("grade", hidden=0, threshold=3, learning_rate=0.01),  # linear, kept from grade 3
     "jql": HeadTraining("grade", hidden=1000, threshold=3),  # 2505.22232: a hidden layer of 1,000 with ReLU
     "fineweb2-hq": HeadTraining("probability", hidden=256, threshold=0.5),  # 2502.10361: a hidden layer of 256
 }
@@ -138,10 +138,15 @@ def _balanced(examples: LabelledVectors, config: HeadTraining) -> tuple[Labelled
     """The examples in the order of their hashes, as many of each side if that is asked for."""
     hashes = [seeded_hash(config.seed, "head order", one) for one in examples.ids]
     order = np.array(sorted(range(len(hashes)), key=lambda at: (hashes[at], examples.ids[at])), np.int64)
-    if config.answer == "grade" or not config.equal:
+    if config.answer == "grade":
         return examples.chosen(order), 0
     sides = [order[(examples.labels[order] > 0) == side] for side in (True, False)]
     least = min(map(len, sides))
+    if not least:
+        side = "wanted" if len(sides[0]) else "unwanted"
+        raise SourceError(f"all {len(order):,} labelled texts are {side}; a head needs wanted and unwanted ones")
+    if not config.equal:
+        return examples.chosen(order), 0
     kept = np.isin(order, np.concatenate([side[:least] for side in sides]))
     return examples.chosen(order[kept]), int((~kept).sum())
 

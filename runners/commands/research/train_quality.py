@@ -78,7 +78,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(flag, type=kind, default=default, metavar="N", help=f"{text} (default: {default})")
     for flag, kind, text in (
         ("--epochs", int, f"passes over the texts (default: {defaults.epochs}, heads 20)"),
-        ("--learning-rate", float, f"fastText's lr, or AdamW's (default: {defaults.learning_rate}, heads 0.001)"),
+        (
+            "--learning-rate",
+            float,
+            f"fastText's lr, or AdamW's (default: {defaults.learning_rate}; heads 0.01 if linear, else 0.001)",
+        ),
         ("--hidden", int, "heads: numbers in the hidden layer, 0 for none (default: the method's)"),
         ("--threshold", float, "heads: the answer from which a text is wanted (default: 3, fineweb2-hq 0.5)"),
     ):

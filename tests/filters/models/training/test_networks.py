@@ -27,7 +27,7 @@ def examples(answer: str, *, curved: bool = False) -> tuple[VectorsWithLabels, V
 
 def test_a_linear_head_is_as_good_as_a_logistic_regression() -> None:
     training, checking = examples("probability")
-    head = Head(train_network(training, checking, NetworkSettings("probability", 0, 20, 1e-3, 0)), {}, None)
+    head = Head(train_network(training, checking, NetworkSettings("probability", 0, 20, 1e-2, 0)), {}, None)
     reference = LogisticRegression(C=1000).fit(training.vectors, training.labels)
     truth = checking.labels > 0
     own = evaluate_scores(head.scores(checking.vectors), truth).auc
@@ -39,7 +39,7 @@ def test_a_linear_head_is_as_good_as_a_logistic_regression() -> None:
 
 def test_a_linear_head_for_grades_is_as_good_as_ridge_regression() -> None:
     training, checking = examples("grade")
-    head = Head(train_network(training, checking, NetworkSettings("grade", 0, 20, 1e-3, 0)), {}, None)
+    head = Head(train_network(training, checking, NetworkSettings("grade", 0, 20, 1e-2, 0)), {}, None)
     reference = Ridge(0.1).fit(training.vectors, training.labels)
     errors = [
         np.square(made - checking.labels).mean()
