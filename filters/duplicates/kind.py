@@ -146,6 +146,7 @@ class DuplicateKind:
     divided."""
     of_address: bool = False
     """It compares what leads to a row, not what it holds; so the texts of dropped rows are compared, for an alarm."""
+    of_meaning: bool = False  # its clusters hold texts of any wording, so they are no sign that two texts are equal
     sent_in_pieces: bool = False  # what is sent of a node grows with its size, as do its signatures
     undecided: tuple[str, ...] = ("max_bucket", "max_cluster")  # settings that change no value of the layer
     bind: Callable[[Any, Any], Any] = _as_written
@@ -170,6 +171,11 @@ class DuplicateKind:
         if not self.unit.of_items:
             return pa.schema([*CLUSTER, *own])
         return pa.schema([*ITEM_CLUSTER, *(pa.field(one.name, pa.list_(one.type)) for one in own)])
+
+    @property
+    def of_wording(self) -> bool:
+        """Whether rows of a cluster have texts that are equal, or similar word for word."""
+        return not (self.unit.of_items or self.of_address or self.of_meaning)
 
     @property
     def counted(self) -> str:

@@ -3,6 +3,9 @@
 By default those of WordLlama, a static model from a published package, which knows English; or those of any static
 model in safetensors, or of any encoder in an ONNX file, each with its `tokenizer.json`.
 
+The default's vectors of other languages say nothing: any two texts in Bengali have a cosine of about .99. So a text in
+a language that the model was not made for has none.
+
 A text is read from its beginning, up to `max_bytes` and `max_windows` windows of `max_tokens`, and its vector is the
 mean of its tokens' (of its windows', weighed by their tokens). Vectors have unit length and are rounded to multiples of
 1/4096. Values of static models are the same everywhere; those of networks are pinned (law 4).
@@ -14,8 +17,17 @@ from typing import Annotated, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.filters.models.covered_languages import (
+    ANY,
+    LANGUAGE,
+    NO_LANGUAGE,
+    check_languages,
+    covered,
+    language_statuses,
+)
 from winnow.filters.models.formats import format_of
 from winnow.filters.models.static_vectors import StaticModel
 from winnow.filters.models.text_encoders import Pooling, TextEncoder
@@ -29,6 +41,8 @@ from winnow.schemas.recipe.checks import Between
 NAME = "text.embedding"
 NO_TOKENS = "no_tokens"
 """The model knows nothing in the text."""
+OTHER_LANGUAGE = "other_language"
+"""The model was not made for the text's language."""
 
 WRITES = pa.schema(
     [
@@ -76,10 +90,14 @@ class TextEmbeddingConfig:
     tokenizer: str = ""  # the path of the model's tokenizer.json
     output: str = ""  # of a network: the output by name; the first by default
     pooling: Pooling = "mean"  # of a network that gives a vector for each token: their mean, the first or the last
+    languages: tuple[str, ...] = ()  # as ISO 639-3, or [any]; by default [eng] for wordllama and [any] for other models
     prefix: str = ""  # before each text, as some encoders want, such as `query: `
     max_tokens: Annotated[int, Between(2, 8_192)] = 512  # per window, with special tokens
     max_windows: Annotated[int, Between(1, 1_000)] = 4  # from the beginning
     max_bytes: Annotated[int, Between(1, 2 << 20)] = 16_384  # of each text's beginning that is tokenized
+
+    def __post_init__(self) -> None:
+        check_languages(self.languages)
 
 
 class _Encoder(Protocol):
@@ -90,8 +108,15 @@ class _Encoder(Protocol):
 
 def embeddings(batch: pa.RecordBatch, config: TextEmbeddingConfig, encoder: _Encoder) -> pa.RecordBatch:
     """The layer of a batch of texts; no text is decoded beyond `max_bytes`."""
-    parts = [_measured(*group, encoder) for group in _groups(batch[TEXT], config)]
-    return pa.concat_batches(parts or [pa.RecordBatch.from_pylist([], schema=WRITES)])
+    known = _languages(config)
+    statuses = ["ok"] * len(batch) if known is None else language_statuses(batch[LANGUAGE], known, OTHER_LANGUAGE)
+    read = pa.array([status == "ok" for status in statuses], pa.bool_())
+    parts = [_measured(*group, encoder) for group in _groups(batch[TEXT].filter(read), config)]
+    found = pa.concat_batches(parts or [pa.RecordBatch.from_pylist([], schema=WRITES)])
+    numbers = np.cumsum(read.to_numpy(zero_copy_only=False)) - 1
+    spread = [column.take(pc.if_else(read, numbers, None)) for column in found.columns]
+    spread[0] = pc.coalesce(spread[0], pa.array(statuses, pa.string()))
+    return pa.RecordBatch.from_arrays(spread, schema=WRITES)
 
 
 def _measured(texts: list[str], beyond: list[bool], encoder: _Encoder) -> pa.RecordBatch:
@@ -127,6 +152,11 @@ def _groups(texts: pa.LargeStringArray, config: TextEmbeddingConfig) -> Iterator
         yield group, beyond
 
 
+def _languages(config: TextEmbeddingConfig) -> frozenset[str] | None:
+    own = ("eng",) if config.model == WORDLLAMA.name else (ANY,)
+    return covered(config.languages or own)
+
+
 def _assets(config: TextEmbeddingConfig) -> tuple[str, ...]:
     own = TOKENIZER.name if config.model == WORDLLAMA.name else ""
     tokenizer = config.tokenizer or own
@@ -157,11 +187,12 @@ OPERATOR = TextOperator(
     version=1,
     summary="a vector for each text, close for texts of close meaning: by WordLlama (English) or a model of your own",
     config=TextEmbeddingConfig,
-    reads=lambda _: (TEXT,),
+    reads=lambda config: (TEXT,) if _languages(config) is None else (TEXT, LANGUAGE),
     writes=lambda _: WRITES,
     load=_load,
     assets=_assets,
     declares=(WORDLLAMA, TOKENIZER),
     resource="model",
-    reasons=(NO_TOKENS, NOT_FINITE, NO_FEATURES),
+    languages=_languages,
+    reasons=(NO_LANGUAGE, OTHER_LANGUAGE, NO_TOKENS, NOT_FINITE, NO_FEATURES),
 )

@@ -10,7 +10,7 @@ pinned class and are rounded to 1e-4.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Annotated, Literal, TypeAlias
@@ -21,6 +21,14 @@ import pyarrow as pa
 
 from winnow.filters.extras import required_model
 from winnow.filters.models.code import code_identity
+from winnow.filters.models.covered_languages import (
+    LANGUAGE,
+    NO_DETECTOR,
+    NO_LANGUAGE,
+    check_languages,
+    covered,
+    language_statuses,
+)
 from winnow.filters.models.formats import format_of
 from winnow.filters.models.onnx.text_models import OnnxModel
 from winnow.filters.models.safety.torch_models import TorchModel
@@ -32,11 +40,6 @@ from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, Listed, Matching
 from winnow.schemas.safety import subcategories
 
 NAME = "text.safety_model"
-LANGUAGE = "text.language.code"
-ANY = "any"
-
-NO_LANGUAGE = "no_language"
-NO_DETECTOR = "no_detector"
 NO_TOKENS = "no_tokens"
 NOT_FINITE = "not_finite"
 """The model's answer is not a number."""
@@ -91,11 +94,7 @@ class SafetyModelConfig:
             if label.detects is not None and label.detects not in _detectable():
                 near = suggestion(label.detects, _detectable())
                 raise ValueError(f"labels: {label.name}: no subcategory {label.detects!r} for models{near}")
-        for code in self.languages:
-            if not re.fullmatch("[a-z]{3}", code):
-                raise ValueError(f"languages: {code!r}; expected three letters (ISO 639-3), such as eng, or any")
-        if ANY in self.languages and len(self.languages) > 1:
-            raise ValueError("languages: `any` cannot be combined with other languages")
+        check_languages(self.languages)
         if self.architecture and not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", self.architecture):
             raise ValueError(f"architecture: {self.architecture!r}; expected module:function")
 
@@ -106,7 +105,7 @@ def writes(config: SafetyModelConfig) -> pa.Schema:
 
 
 def _languages(config: SafetyModelConfig) -> frozenset[str] | None:
-    return None if config.languages == (ANY,) else frozenset(config.languages)
+    return covered(config.languages)
 
 
 def activated(values: npt.NDArray[np.float64], activation: Activation) -> npt.NDArray[np.float64]:
@@ -138,16 +137,9 @@ class _Measured:
         arrays = [pa.array(column, kept.type) for column, kept in zip(columns, schema, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    def _statuses(self, batch: pa.RecordBatch) -> Iterator[str]:
+    def _statuses(self, batch: pa.RecordBatch) -> list[str]:
         known = _languages(self._config)
-        if known is None:
-            yield from ("ok" for _ in range(len(batch)))
-            return
-        for code in batch[LANGUAGE].to_pylist():
-            if code is None:
-                yield NO_LANGUAGE
-            else:
-                yield "ok" if code.partition("_")[0] in known else NO_DETECTOR
+        return ["ok"] * len(batch) if known is None else language_statuses(batch[LANGUAGE], known)
 
     def _row(self, text: pa.LargeStringScalar, status: str) -> tuple[object, ...]:
         if status != "ok":

@@ -67,9 +67,9 @@ def max_clusters(kinds: Iterable[AskedKind]) -> dict[str, int]:
 
 
 def compares_digests(recipe: Recipe) -> bool:
-    """Whether the guard needs digests of texts: equal addresses are searched for, and no kind compares texts."""
-    of_address = [asked.kind.of_address for asked in asked_kinds(recipe) if not asked.kind.unit.of_items]
-    return bool(of_address) and all(of_address)
+    """Whether the guard needs digests of texts: equal addresses are searched for, and no kind compares texts' words."""
+    kinds = [asked.kind for asked in asked_kinds(recipe)]
+    return any(kind.of_address for kind in kinds) and not any(kind.of_wording for kind in kinds)
 
 
 def signature_entries(recipe: Recipe) -> tuple[tuple[OperatorEntry, str], ...]:

@@ -22,8 +22,8 @@ from winnow.schemas.uint128 import Words, words_of
 
 BINS = (1, 2, 3, 5, 10, 100, 1000)
 """Lower bounds of the histogram's bins of cluster sizes."""
-EXACT = ("equal", "jaccard", "bits", "cosine")
-"""The value of `by` for a similarity that is not an estimate: even if 112 of 112 numbers agree, shingles may differ."""
+ESTIMATE = "estimate"
+"""The value of `by` for a similarity that is not exact: even if 112 of 112 numbers agree, shingles may differ."""
 
 _Facts = TypeVar("_Facts", tuple[float, bool], tuple[float, str, str, int])
 Head: TypeAlias = tuple[int, int, str, int | None]
@@ -223,7 +223,7 @@ def gather(
     known = batch[f"{layer}.similarity"].take(taken)
     similarity = pc.fill_null(known, 2.0).to_numpy(zero_copy_only=False)  # above all: equal texts have none
     by = batch[f"{layer}.by"].take(taken)
-    exact = pc.is_in(by, value_set=pa.array(EXACT, by.type)).to_numpy(zero_copy_only=False)
+    exact = pc.fill_null(pc.not_equal(by, ESTIMATE), False).to_numpy(zero_copy_only=False)
     for number, at in _first_of_each(of, similarity, exact):
         if known[at].is_valid:
             found[number].lowest = _least(found[number].lowest, (float(similarity[at]), bool(exact[at])))

@@ -108,6 +108,7 @@ def cosine_kind(
         listed=listed,
         chosen=chosen,
         split=split,
+        of_meaning=True,
         bind=bound,
         remarks=partial(_remarks, sampled),
     )

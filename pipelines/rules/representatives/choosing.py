@@ -158,7 +158,7 @@ class RepresentativeChooser:
 
     def _compared_texts(self) -> UnequalTexts:
         """Compare the texts of replaced rows with those of the rows that stay, by their other clusters or digests."""
-        others: list[str] = [kind for kind in self._choice.of_rows if not find_kind(kind).of_address]
+        others: list[str] = [kind for kind in self._choice.of_rows if find_kind(kind).of_wording]
         others += [] if self._choice.digest is None else [TEXT]
         if not others:
             return NONE_COMPARED

@@ -14,7 +14,7 @@ from winnow.filters.duplicates.kind import PICTURES, ROWS, find_kind, kinds_spli
 from winnow.filters.duplicates.kinds.near import compared_shingles, shared_shingles
 from winnow.filters.duplicates.signatures import Scheme
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.query.cluster_counts import EXACT, Membership
+from winnow.pipelines.query.cluster_counts import ESTIMATE, Membership
 from winnow.pipelines.query.duplicates import Browser, Member, Members
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.query.search_tasks import ID_BYTES, wanted_id
@@ -227,7 +227,7 @@ def _members(title: str, found: RowDuplicates, membership: Membership, members: 
         ("size", [_size(one.facts) for one in members.shown]),
         ("bytes", ["" if one.facts.get("bytes") is None else grouped(one.facts["bytes"]) for one in members.shown]),
         ("length", ["" if of_items or one.characters is None else grouped(one.characters) for one in members.shown]),
-        ("similar", [similar(one.similarity, exact=one.by in EXACT) for one in members.shown]),
+        ("similar", [similar(one.similarity, exact=one.by not in (None, ESTIMATE)) for one in members.shown]),
         ("by", [one.by or "" for one in members.shown]),
         ("matched", [(one.matched or "")[:MATCH_DIGITS] for one in members.shown]),
         ("", [note(one) for one in members.shown]),

@@ -23,7 +23,7 @@ for _word, _vector in {
 
 def write_model(
     folder: Path, arrays: dict[str, Array] | None = None, tokenizer: str | None = None, **changes: Any
-) -> dict[str, str]:
+) -> dict[str, Any]:
     """Write a model of these arrays; return the settings that name its files."""
     (folder / "model.safetensors").write_bytes(tensors_bytes(arrays or {"embeddings": VECTORS}, {}))
     (folder / "tokenizer.json").write_text(tokenizer or tokenizer_json(**changes), "utf-8")

@@ -58,7 +58,7 @@ def test_what_version_1_gives_never_changes(tmp_path: Path) -> None:
 def test_the_default_gives_what_wordllama_gives() -> None:
     """The golden numbers are those of `WordLlama.embed(texts, norm=True)` of wordllama 0.4.0.post1."""
     try:
-        kernel = OPERATOR.load(TextEmbeddingConfig(), AssetFiles())
+        kernel = OPERATOR.load(TextEmbeddingConfig(languages=("any",)), AssetFiles())
     except AssetError as error:
         pytest.skip(str(error))
     texts, vectors = zip(*GOLDEN["wordllama"], strict=True)
@@ -123,6 +123,28 @@ def test_marks_of_models_in_a_text_are_text(tmp_path: Path) -> None:
     assert row["tokens"] == 1
 
 
+def test_texts_in_languages_that_the_model_was_not_made_for_have_no_vector(tmp_path: Path) -> None:
+    files = write_model(tmp_path)
+    config = TextEmbeddingConfig(**files, languages=("eng", "deu"))
+    assert OPERATOR.reads(config) == ("text", "text.language.code")
+    batch = batch_of(["you", "du", "kind", "rude", ""]).append_column(
+        "text.language.code", pa.array(["eng_Latn", "deu_Latn", "fra_Latn", None, "eng_Latn"])
+    )
+    rows = OPERATOR.load(config, Files())(batch).to_pylist()
+    assert [row["status"] for row in rows] == ["ok", "ok", "other_language", "no_language", "no_tokens"]
+    assert [row["vector"] is None for row in rows] == [False, False, True, True, True]
+    assert OPERATOR.languages(config) == frozenset({"eng", "deu"})
+
+
+def test_the_default_model_was_made_for_english_and_others_for_what_their_user_says(tmp_path: Path) -> None:
+    assert OPERATOR.languages(TextEmbeddingConfig()) == frozenset({"eng"})
+    assert OPERATOR.languages(TextEmbeddingConfig(languages=("any",))) is None
+    assert OPERATOR.languages(TextEmbeddingConfig(**write_model(tmp_path))) is None
+    for wrong in (("en",), ("any", "eng")):
+        with pytest.raises(ValueError, match="languages"):
+            TextEmbeddingConfig(languages=wrong)
+
+
 def test_files_that_do_not_fit_are_refused_in_a_line(tmp_path: Path) -> None:
     missing = VECTORS.astype(np.float32)
     missing[4] = np.nan
@@ -130,9 +152,9 @@ def test_files_that_do_not_fit_are_refused_in_a_line(tmp_path: Path) -> None:
     assert_told(refusal(write_model(tmp_path, {"embeddings": VECTORS[:-1]})), "11 tokens", "has 12", "`tokenizer`")
     assert_told(refusal(write_model(tmp_path, {"vectors": VECTORS})), "`embeddings`", "`embedding.weight`")
     assert_told(refusal(write_model(tmp_path, {"embeddings": VECTORS[0]})), "float16 of shape [3]")
-    mapped = {"embeddings": VECTORS, "mapping": np.arange(len(WORDS)) + 1}
+    mapped: dict[str, Any] = {"embeddings": VECTORS, "mapping": np.arange(len(WORDS)) + 1}
     assert_told(refusal(write_model(tmp_path, mapped)), "`mapping`", "12 tokens")
-    weighed = {"embeddings": VECTORS, "weights": np.ones(3, np.float32)}
+    weighed: dict[str, Any] = {"embeddings": VECTORS, "weights": np.ones(3, np.float32)}
     assert_told(refusal(write_model(tmp_path, weighed)), "`weights`", "12 tokens")
     without_unknown = {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "none"}
     assert_told(refusal(write_model(tmp_path, model=without_unknown)), "tokenizer.json", "fails")

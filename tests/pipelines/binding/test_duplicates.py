@@ -18,6 +18,7 @@ NEEDED = {
     "exact": "text.digest",
     "url": "url.canonical",
     "near": "text.minhash",
+    "semantic": "text.embedding",
     "pdq": "image.pdq",
     "embedding": "image.embedding",
     "vpdq": "video.vpdq",
@@ -66,6 +67,8 @@ def test_a_layer_that_the_recipe_has_is_not_made_twice() -> None:
         ("[{video.embedding: {preset: copies@sscd}}, image.embedding]", "video_embedding: {}", 0.9),
         ("[{image.embedding: {preset: copies@sscd}}]", "video_embedding: {}", 0.97),
         ("[video.embedding]", "video_embedding: {min_similarity: 0.6}", 0.6),
+        ("[text.language, text.embedding]", "semantic: {}", 0.95),
+        ("[text.language]", "semantic: {min_similarity: 0.9}", 0.9),
     ],
 )
 def test_the_least_cosine_is_that_of_the_encoder_unless_the_recipe_sets_it(
