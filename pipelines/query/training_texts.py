@@ -24,7 +24,7 @@ from winnow.pipelines.store.hiding.scans import NOTHING
 from winnow.pipelines.store.tables import read_schema
 from winnow.schemas.errors import RecipeError, SourceError
 from winnow.schemas.problems import shown, suggestion
-from winnow.schemas.records import FilePart
+from winnow.schemas.records import FilePart, Generation
 from winnow.schemas.rules.conditions import ConditionError, columns_read
 
 LANGUAGE = "text.language.code"
@@ -116,12 +116,19 @@ def texts_of_store(store: Store, texts: Sequence[str], rule: str, losses: Losses
     """
     generation = store.require_latest()
     layers = sorted(generation.layers)
-    try:
-        asked = columns_read(rule)
-    except ConditionError as error:
-        raise RecipeError(f"rule {shown(rule)}: {error}") from None
+    asked = columns_of_rule(rule)
     languages = [LANGUAGE] if column_of(LANGUAGE, layers) else []
-    columns = [_column(name, layers, rule) for name in dict.fromkeys([*asked, *texts, *languages])]
+    columns = [column_in(name, layers, rule) for name in dict.fromkeys([*asked, *texts, *languages])]
+    for rows in rows_of_store(store, generation, columns):
+        yield from _chosen(rows, rule, asked, texts, languages, losses)
+
+
+def rows_of_store(store: Store, generation: Generation, columns: Sequence[Column]) -> Iterator[dict[str, pa.Array]]:
+    """The rows of a generation in order of shards, in batches of columns by dotted name; forgotten ones are empty.
+
+    Raises:
+        RecipeError: A shard lacks a layer, or a layer a column.
+    """
     manifests = {
         layer: store.manifest(generation, layer).objects for layer in sorted({column.layer for column in columns})
     }
@@ -132,8 +139,7 @@ def texts_of_store(store: Store, texts: Sequence[str], rule: str, losses: Losses
             raise RecipeError(f"{store.root}: shard {shard} has no layer {lacking}; run winnow annotate first")
         objects = {layer: found[shard] for layer, found in manifests.items()}
         _check_columns(store, objects, columns)
-        for rows in read_aligned(store.objects, objects, columns, _BATCH_ROWS, hidden.get(shard, NOTHING).rows):
-            yield from _chosen(rows, rule, asked, texts, languages, losses)
+        yield from read_aligned(store.objects, objects, columns, _BATCH_ROWS, hidden.get(shard, NOTHING).rows)
 
 
 def _chosen(
@@ -155,7 +161,16 @@ def _chosen(
             losses.reasons["no_text"] += 1
 
 
-def _column(name: str, layers: Sequence[str], rule: str) -> Column:
+def columns_of_rule(rule: str) -> tuple[str, ...]:
+    """The columns that a condition reads; RecipeError if it is none."""
+    try:
+        return tuple(columns_read(rule))
+    except ConditionError as error:
+        raise RecipeError(f"rule {shown(rule)}: {error}") from None
+
+
+def column_in(name: str, layers: Sequence[str], rule: str) -> Column:
+    """A column that a rule reads; RecipeError if no layer has it."""
     column = column_of(name, layers)
     if column is None:
         raise RecipeError(

@@ -1,4 +1,7 @@
-"""`winnow train-quality`: trains a text classifier from wanted and unwanted texts, and evaluates it."""
+"""`winnow train-quality`: trains a text classifier from wanted and unwanted texts, and evaluates it.
+
+Heads over embeddings are `head_training`'s.
+"""
 
 import argparse
 from collections.abc import Iterator
@@ -14,20 +17,28 @@ from winnow.filters.models.training.metrics import AtThreshold, Evaluation
 from winnow.filters.models.training.quality import TrainedModel
 from winnow.filters.models.training.quality import train_quality as train
 from winnow.pipelines.processes.run_folder import temporary_folder
+from winnow.pipelines.query.label_tables import read_labels
 from winnow.pipelines.query.training_texts import Losses, Text, names_files, texts_of_files, texts_of_store
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
+from winnow.runners.stages.head_training import (
+    SCORE,
+    SHOWN_LANGUAGES,
+    labelled_texts,
+    require_ranges,
+    require_sides,
+    train_head,
+    write_prompts,
+)
 from winnow.runners.tables.table import Column, Table, Value, each, heads, table
-from winnow.runners.tables.units import COUNT, WORDS, Unit
+from winnow.runners.tables.units import COUNT, WORDS
 from winnow.runners.terminal.console import TerminalConsole
 from winnow.runners.terminal.tables import print_tables
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.problems import shown
 from winnow.schemas.recipe import Recipe, load_recipe
 
-SHOWN_LANGUAGES = 20
 _MEASURES = ("precision", "recall", "F1")
-SCORE = Unit(lambda one: f"{one:.3f}", absent="-")
 THRESHOLDS: tuple[Column[AtThreshold], ...] = (
     Column("kept from", WORDS, lambda one: f"{one.threshold:.2f}"),
     Column("kept", COUNT, lambda one: one.kept),
@@ -40,7 +51,14 @@ _PREFIX = "__label__"
 
 def train_quality(options: argparse.Namespace) -> int:
     """Train and save a model, and print its results on held-out texts."""
+    if options.write_prompts is not None:
+        return write_prompts(options)
+    if options.output is None:
+        raise WinnowError("--output is missing; expected the file to write, such as quality.ftz")
+    if options.method != "dclm":
+        return train_head(options)
     config = _config(options)
+    require_sides(options)
     output = Path(options.output)
     if output.suffix not in (".ftz", ".bin"):
         raise WinnowError(f"--output {shown(options.output)}: expected a name that ends in .ftz (quantised) or .bin")
@@ -56,10 +74,15 @@ def train_quality(options: argparse.Namespace) -> int:
         temporary_folder("train") as scratch,
         Examples(Path(scratch), config.normalisation, config.max_characters) as examples,
     ):
-        for side, value in ((True, options.positives), (False, options.negatives)):
-            found = _texts(value, recipe, store, options.column, losses)
-            for text, language in _in_language(found, options.language_model):
+        if options.positives is None:
+            labels = read_labels(options.labels, options.label_column, "probability")
+            for (text, language), side in labelled_texts(options, labels):
                 examples.add(text, positive=side, language=language)
+        else:
+            for side, value in ((True, options.positives), (False, options.negatives)):
+                found = _texts(value, recipe, store, options.column, losses)
+                for text, language in _in_language(found, options.language_model):
+                    examples.add(text, positive=side, language=language)
         trained = train(examples, config, output, Path(scratch))
     print_trained(trained, losses, console)
     console.print(f"model   {output}", soft_wrap=True, markup=False)
@@ -68,6 +91,7 @@ def train_quality(options: argparse.Namespace) -> int:
 
 
 def _config(options: argparse.Namespace) -> TrainingConfig:
+    defaults = TrainingConfig()
     config = TrainingConfig(
         positive=options.positive_label,
         negative=options.negative_label,
@@ -75,26 +99,24 @@ def _config(options: argparse.Namespace) -> TrainingConfig:
         balance=options.balance,
         held_out=options.held_out,
         seed=options.seed,
-        learning_rate=options.learning_rate,
-        epochs=options.epochs,
+        learning_rate=defaults.learning_rate if options.learning_rate is None else options.learning_rate,
+        epochs=defaults.epochs if options.epochs is None else options.epochs,
         dimension=options.dimension,
         word_ngrams=options.word_ngrams,
         buckets=options.buckets,
         cutoff=options.cutoff,
     )
-    for name, low, high in (
-        ("held_out", 0.001, 0.9),
-        ("seed", 0, (1 << 31) - 1),
-        ("learning_rate", 1e-6, 10),
-        ("epochs", 1, 1000),
-        ("dimension", 1, 1000),
-        ("word_ngrams", 1, 5),
-        ("buckets", 1, 100_000_000),
-        ("cutoff", 1, 100_000_000),
-    ):
-        value = getattr(config, name)
-        if not low <= value <= high:
-            raise WinnowError(f"--{name.replace('_', '-')} {value}: expected {low:_} to {high:_}")
+    require_ranges(
+        config,
+        held_out=(0.001, 0.9),
+        seed=(0, (1 << 31) - 1),
+        learning_rate=(1e-6, 10),
+        epochs=(1, 1000),
+        dimension=(1, 1000),
+        word_ngrams=(1, 5),
+        buckets=(1, 100_000_000),
+        cutoff=(1, 100_000_000),
+    )
     for label in (config.positive, config.negative):
         if not label.startswith(_PREFIX) or label == _PREFIX or any(mark.isspace() or mark == "\0" for mark in label):
             raise WinnowError(f"label {shown(label)}: expected {_PREFIX} and a name without spaces")

@@ -4,11 +4,9 @@ A head is a safetensors file of linear layers, or an ONNX file that reads vector
 reads pictures. winnow ships no weights for these, so `model` is required.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import partial
-from itertools import pairwise
 from typing import Annotated, Any, Final, Literal
 
 import numpy as np
@@ -20,6 +18,7 @@ from winnow.filters.image.decode.batches import pixels_of
 from winnow.filters.image.models.framing import Framing
 from winnow.filters.image.models.networks import EXTRA, PictureNetwork
 from winnow.filters.models.formats import format_of
+from winnow.filters.models.linear_layers import linear_layers
 from winnow.filters.models.onnx.sessions import open_session
 from winnow.filters.models.tensors import read_tensors
 from winnow.filters.models.unit_vectors import NOT_FINITE
@@ -34,7 +33,6 @@ Numbers = NDArray[np.float64]
 Head = Callable[[NDArray[np.float32]], Numbers]
 """From a vector to the numbers that a model gives."""
 
-_LAYER = re.compile(r"(?:.*\.)?(\d+)\.weight|weight")
 _EXPECTED = "the path of a head in safetensors or ONNX, or of a whole ONNX network with `reads: pictures`"
 _OF_PICTURES = pa.schema([STATUS, pa.field("score", pa.float32())])
 _OF_VECTORS = pa.schema([STATUS, pa.field("score", pa.list_(pa.float32()))])
@@ -90,24 +88,7 @@ def read_head(path: str, hidden: Literal["relu", "none"]) -> Head:
     Raises:
         RecipeError: It contains something else.
     """
-    arrays = read_tensors(path).arrays
-    numbered = {name: match for name in arrays if (match := _LAYER.fullmatch(name))}
-    names = sorted(numbered, key=lambda name: int(numbered[name][1] or 0))
-    layers = []
-    for name in names:
-        weights = np.asarray(arrays[name], np.float64)
-        bias = np.asarray(arrays.get(name.removesuffix("weight") + "bias", np.zeros(weights.shape[0])), np.float64)
-        if weights.ndim != 2 or bias.shape != weights.shape[:1]:
-            raise RecipeError(f"{path}: {name} is {list(weights.shape)} with a bias of {list(bias.shape)}; {_LINEAR}")
-        layers.append((weights, bias))
-    used = set(names) | {name.removesuffix("weight") + "bias" for name in names}
-    if not layers or (others := sorted(arrays.keys() - used)):
-        raise RecipeError(f"{path}: {f'an array {others[0][:80]!r}' if layers else 'no layers'}; {_LINEAR}")
-    for (first, _), (second, _) in pairwise(layers):
-        if second.shape[1] != first.shape[0]:
-            raise RecipeError(f"{path}: a layer gives {first.shape[0]} numbers, the next reads {second.shape[1]}")
-    if not all(np.isfinite(array).all() for layer in layers for array in layer):
-        raise RecipeError(f"{path}: weights that are not finite; train or fetch it again")
+    layers = linear_layers(read_tensors(path).arrays, path)
     reads = layers[0][0].shape[1]
 
     def head(vector: NDArray[np.float32]) -> Numbers:
@@ -119,9 +100,6 @@ def read_head(path: str, hidden: Literal["relu", "none"]) -> Head:
         return found
 
     return head
-
-
-_LINEAR = "expected linear layers: `weight` of shape [outputs, inputs] and `bias`"
 
 
 def _load(name: str, config: ScoreConfig, assets: Assets) -> Kernel:

@@ -78,3 +78,23 @@ def _auc(scores: NDArray[np.float64], truth: NDArray[np.bool_]) -> float | None:
     twice_ranks = 2 * np.cumsum(counts) - counts + 1  # twice the mean rank of each value: a whole number
     twice_sum = int(twice_ranks[place[truth]].sum())
     return round((twice_sum - positives * (positives + 1)) / (2 * positives * negatives), 6)
+
+
+@dataclass(frozen=True, slots=True)
+class GradeErrors:
+    """How far predicted grades are from the true ones."""
+
+    r2: float | None  # 1 less the squared errors' share of the labels' variance; None if all labels are equal
+    error: float  # the mean distance
+
+
+def grade_errors(grades: NDArray[np.float64], truth: NDArray[np.float64]) -> GradeErrors:
+    """Compare predicted grades with the true ones.
+
+    Example:
+        >>> grade_errors(np.array([0.0, 4.0]), np.array([0.0, 5.0]))
+        GradeErrors(r2=0.92, error=0.5)
+    """
+    spread = float(np.square(truth - truth.mean()).sum())
+    r2 = round(1 - float(np.square(grades - truth).sum()) / spread, 6) if spread else None
+    return GradeErrors(r2, round(float(np.abs(grades - truth).mean()), 6))
