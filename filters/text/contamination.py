@@ -183,6 +183,7 @@ def _operator(lookup: RowLookup | None) -> TextOperator:
         lookup=lookup,
         assets=files,
         remarks=remarks,
+        guarded=True,
         memory=40,
     )
 
