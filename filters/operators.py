@@ -180,6 +180,8 @@ class Operator(ABC):
     elsewhere: Callable[[Any], Iterable[tuple[str, ...]]] = field(default=lambda _config: ())
     """What `depends` may be where other packages are installed: then a message on a layer names packages, not
     settings."""
+    guarded: bool = False
+    """Whether a rule on its columns that drops half of a source is an alarm, as the files it was given may be wrong."""
     remarks: Callable[[Any, Assets], tuple[str, ...]] = field(default=lambda _config, _assets: ())
     """Warnings about the files it was given, such as invalid lines of a list."""
 

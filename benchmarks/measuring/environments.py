@@ -31,6 +31,7 @@ class Environment:
     name: str
     imports: str  # what its Python must be able to import
     installs: tuple[tuple[str, ...], ...]  # the arguments of each `pip install`, in order
+    python: str = ""  # a command, where it needs a newer Python than winnow's
 
 
 ENVIRONMENTS = {
@@ -75,6 +76,8 @@ ENVIRONMENTS = {
                 ("tqdm", "wrapt", "numpy", "dm-tree", "pyarrow", "nltk", "langdetect", "spacy>=3.8,<4"),
             ),
         ),
+        # decon's Rust with Python around it: AI2 publishes no package
+        Environment("decon", "decon", (("decontaminate==0.3.0.post4",),), python="python3.12"),
         Environment("extraction", "rs_trafilatura", (("rs-trafilatura==0.1.1", "justext==3.0.2", "lxml_html_clean"),)),
         Environment("minhash", "rensa", (("rensa>=0.5,<0.6", "datasketch==2.0.0", "pyarrow"),)),
         Environment(
@@ -130,7 +133,8 @@ def peer_python(name: str) -> Path:
     if not ready.exists() or ready.read_text() != wanted:
         _say(f"making the environment of the peer {name}, once, in {folder}")
         bare = () if environment.installs else ("--without-pip",)
-        _run(name, (sys.executable, "-m", "venv", "--clear", *bare, str(folder)))
+        made_with = environment.python or sys.executable
+        _run(name, (made_with, "-m", "venv", "--clear", *bare, str(folder)))
         for arguments in environment.installs:
             _run(name, (str(python), "-m", "pip", "install", "--quiet", *arguments))
         ready.write_text(wanted)

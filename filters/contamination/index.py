@@ -53,8 +53,8 @@ class Items:
     number: Ints  # in its file
     size: Ints  # of its n-grams; 0 if it is too short
     words: Ints  # those that its n-grams can cover
-    places: Ints  # its n-grams
-    weight: NDArray[np.float64]  # their sum of `Index.weight`
+    places: Ints  # its n-grams in the question, in the answer, and from one into the other: [3, items]
+    weight: NDArray[np.float64]  # their sums of `Index.weight`: [3, items]
     answers: tuple[Ints, Hashes]  # where each answer begins among all, and the hashes of its words
 
 
@@ -70,6 +70,7 @@ class Index:
     begins: Ints  # n-gram i has the places `begins[i]` to `begins[i + 1]`
     item: Ints  # of each place
     place: Ints  # the first word within its item
+    part: Ints  # 0: within the question, 1: the answer, 2: both
     sizes: Ints
     powers: Hashes
     filters: Ints  # where the filter of each size begins, and its width
@@ -108,7 +109,7 @@ def build_index(
     length = np.where((asked >= min_item_words) & ("question" in parts), asked, words)
     size = np.where(length < min_item_words, 0, np.minimum(length, max_ngram_words))
     bounds, units = _joined(questions, answers)
-    item, place = _places(size, asked, said, parts)
+    item, place, part = _places(size, asked, said, parts)
     hashes, values_of_sizes = np.zeros(len(item), np.uint64), list[Hashes]()
     sizes = np.unique(size[item])
     for one in sizes.tolist():
@@ -117,10 +118,11 @@ def build_index(
         hashes[own] = _finished(values_of_sizes[-1], np.uint64(one))
     grams, number = np.unique(hashes, return_inverse=True)
     order = np.lexsort((place, item, number))
-    number, item, place = number[order], item[order], place[order]
+    number, item, place, part = number[order], item[order], place[order], part[order]
     fresh = np.append(True, (number[1:] != number[:-1]) | (item[1:] != item[:-1]))[: len(number)]
     weight = np.log1p(len(words) / np.maximum(np.bincount(number[fresh], minlength=len(grams)), 1))
-    weights = np.bincount(item, weight[number], len(words)).astype(np.float64)
+    cell = part * len(words) + item
+    weights = np.bincount(cell, weight[number], 3 * len(words)).astype(np.float64)
     begins = np.searchsorted(number, np.arange(len(grams) + 1))
     kept = np.arange(len(number)) - begins[number] < MOST_PLACES
     filters, bits = _filter(values_of_sizes)
@@ -133,8 +135,8 @@ def build_index(
             np.array([number for one in sets for number in one.numbers], np.int64),
             size,
             words,
-            np.bincount(item, minlength=len(words)),
-            weights,
+            np.bincount(cell, minlength=3 * len(words)).reshape(3, -1),
+            weights.reshape(3, -1),
             answers,
         ),
         grams=grams,
@@ -142,6 +144,7 @@ def build_index(
         begins=np.searchsorted(number[kept], np.arange(len(grams) + 1)),
         item=item[kept],
         place=place[kept],
+        part=part[kept],
         sizes=sizes,
         powers=np.array([power_of(one) for one in sizes.tolist()], np.uint64),
         filters=filters,
@@ -182,18 +185,14 @@ def _joined(first: tuple[Ints, Hashes], second: tuple[Ints, Hashes]) -> tuple[In
     return bounds, units
 
 
-def _places(size: Ints, asked: Ints, said: Ints, parts: Sequence[Part]) -> tuple[Ints, Ints]:
-    """The item and the first word of every n-gram."""
+def _places(size: Ints, asked: Ints, said: Ints, parts: Sequence[Part]) -> tuple[Ints, Ints, Ints]:
+    """The item, the first word and the part of every n-gram."""
     counts = np.where(size > 0, np.maximum(asked + said - size + 1, 0), 0)
     item = np.repeat(np.arange(len(size)), counts)
     place = np.arange(len(item)) - np.repeat(np.cumsum(counts) - counts, counts)
-    within_question = place + size[item] <= asked[item]
-    within_answer = ~within_question & (place >= asked[item])
-    chosen = np.zeros(len(item), np.bool_)
-    for part, of_part in (("question", within_question), ("answer", within_answer)):
-        chosen |= of_part & (part in parts)
-    chosen |= ~within_question & ~within_answer & ("both" in parts)
-    return item[chosen], place[chosen]
+    part = np.where(place + size[item] <= asked[item], 0, np.where(place >= asked[item], 1, 2))
+    chosen = np.isin(part, [number for number, name in enumerate(("question", "answer", "both")) if name in parts])
+    return item[chosen], place[chosen], part[chosen]
 
 
 def _values(units: Hashes, starts: Ints, size: int) -> Hashes:

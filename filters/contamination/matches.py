@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ MOST_ITEMS: Final = 16
 NEAR: Final = 50
 """The words before and after what is found of an item, among which its answer is looked for."""
 
+MOST_STEP: Final = 1 << 30
 _AT_A_TIME = 1 << 21  # places of n-grams in items that are held at once
 
 
@@ -42,7 +43,7 @@ class _Pairs:
 
     row: Ints
     item: Ints
-    places: Ints
+    places: Ints  # [pairs, 3]: n-grams in the question, in the answer, and in both
     weight: NDArray[np.float64]
     covered: Ints
     first: Ints  # word in the text
@@ -53,7 +54,7 @@ def matches_of(hits: Hits, index: Index, texts: pa.LargeStringArray) -> Matches:
     """The items of which texts have n-grams."""
     pairs = _concatenated(list(_pairs(hits, index)))
     items = index.items
-    found = pairs.places / items.places[pairs.item]
+    found = _share(pairs.places, items.places.T[pairs.item])
     order = np.lexsort((pairs.item, -found, pairs.row))
     rows = pairs.row[order]
     ranks = np.arange(len(rows)) - np.searchsorted(rows, rows)
@@ -66,7 +67,7 @@ def matches_of(hits: Hits, index: Index, texts: pa.LargeStringArray) -> Matches:
         item,
         found[best],
         pairs.covered[best] / items.words[item],
-        pairs.weight[best] / items.weight[item],
+        _share(pairs.weight[best], items.weight.T[item]),
         answered,
     )
 
@@ -107,6 +108,7 @@ def _pairs_of(hits: Hits, index: Index, chosen: Ints, counts: Ints) -> _Pairs:
     row, item, place = hits.row[which], index.item[at], index.place[at]
     order = np.lexsort((place, item, row))
     row, item, place, which = row[order], item[order], place[order], which[order]
+    own = index.part[at[order], None] == np.arange(3)
     fresh = np.append(True, (row[1:] != row[:-1]) | (item[1:] != item[:-1]))
     firsts = np.flatnonzero(fresh)
     size, last = index.items.size[item], hits.last[which]
@@ -115,21 +117,26 @@ def _pairs_of(hits: Hits, index: Index, chosen: Ints, counts: Ints) -> _Pairs:
     return _Pairs(
         row[firsts],
         item[firsts],
-        np.diff(np.append(firsts, len(row))),
-        np.add.reduceat(index.weight[hits.gram[which]], firsts),
+        np.add.reduceat(own.astype(np.int64), firsts),
+        np.add.reduceat(own * index.weight[hits.gram[which], None], firsts),
         np.add.reduceat(np.minimum(step, size), firsts),
         np.minimum.reduceat(last + 1 - size, firsts),
         np.maximum.reduceat(last + 1, firsts),
     )
 
 
-MOST_STEP: Final = 1 << 30
+def _share(found: NDArray[Any], every: NDArray[Any]) -> NDArray[np.float64]:
+    """The larger share, of a question or of its answer; where both are too short, of what lies in both."""
+    shares = found / np.where(every > 0, every, 1)
+    alone = (every[:, 0] == 0) & (every[:, 1] == 0)
+    largest: NDArray[np.float64] = np.where(alone, shares[:, 2], shares[:, :2].max(1, initial=0.0))
+    return largest
 
 
 def _concatenated(pairs: list[_Pairs]) -> _Pairs:
-    nothing = np.zeros(0, np.int64)
     if not pairs:
-        return _Pairs(nothing, nothing, nothing, np.zeros(0), nothing, nothing, nothing)
+        nothing = np.zeros(0, np.int64)
+        return _Pairs(nothing, nothing, np.zeros((0, 3), np.int64), np.zeros((0, 3)), nothing, nothing, nothing)
     names = _Pairs.__dataclass_fields__
     return _Pairs(**{name: np.concatenate([getattr(one, name) for one in pairs]) for name in names})
 

@@ -36,7 +36,9 @@ WRITES = pa.schema(
         pa.field("items", pa.int64()),  # of the sets, of which the text has an n-gram; listed are the best 16
         pa.field("set", pa.list_(pa.string())),
         pa.field("item", pa.list_(pa.int64())),  # its line in the set's file, or row of its table
-        pa.field("found", pa.list_(pa.float32())),  # the share of the item's n-grams that the text has
+        pa.field(
+            "found", pa.list_(pa.float32())
+        ),  # the share of the n-grams of its question, or its answer, that the text has
         pa.field("covered", pa.list_(pa.float32())),  # the share of its words that these n-grams cover
         pa.field("weighted", pa.list_(pa.float32())),  # `found`, where n-grams of few items weigh more
         pa.field("answered", pa.list_(pa.bool_())),  # whether its whole answer is near; null if it has none
@@ -183,6 +185,7 @@ def _operator(lookup: RowLookup | None) -> TextOperator:
         lookup=lookup,
         assets=files,
         remarks=remarks,
+        guarded=True,
         memory=40,
     )
 

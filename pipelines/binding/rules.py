@@ -47,6 +47,7 @@ class RuleProgram:
     text_statuses: tuple[Column, ...] = ()  # what says of each sample that it has no text, if all of these do
     choice: Choice | None = None  # how representatives are chosen, if duplicates are dropped
     loss_alarms: LossAlarms = field(default_factory=LossAlarms)
+    guarded: frozenset[str] = frozenset()  # reasons whose loss of half a source is an alarm that stops a plan
     item_lists: frozenset[str] = frozenset()  # the columns that have a value for each medium, for rules of `items`
     no_items_left: Literal["drop", "keep"] = "drop"  # what becomes of a row whose media are all dropped
 
@@ -153,9 +154,18 @@ def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RulePr
         size=_size(by_name, known),
         choice=choice,
         loss_alarms=recipe.loss_alarms,
+        guarded=_guarded(recipe, rules),
         item_lists=frozenset(of_media) & _names_read(rule for rule in rules if rule.phase == "items"),
         no_items_left=recipe.no_items_left,
     )
+
+
+def _guarded(recipe: Recipe, rules: Iterable[ProgramRule]) -> frozenset[str]:
+    """Return the reasons of rules that read a layer whose losses are guarded, and are not expected."""
+    layers = {one.entry.layer for one in measurements(recipe) if one.operator.guarded}
+    read = {one.rule.reason: columns_read(one.rule.drop) for one in rules}
+    found = {reason for reason, names in read.items() if layers & {".".join(name.split(".")[:2]) for name in names}}
+    return frozenset(found - set(recipe.loss_alarms.expected))
 
 
 def _names_read(rules: Iterable[ProgramRule]) -> frozenset[str]:

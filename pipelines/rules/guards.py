@@ -1,14 +1,16 @@
-"""Alarms for heavy losses to duplicates and for huge clusters, which stop a plan until the recipe accepts them.
+"""Alarms for heavy losses to duplicates and guarded rules, and for huge clusters: a plan stops until they are accepted.
 
 A faulty search, for example over pages of one template, removes a whole source and looks like any other result. So a
 loss above a bound raises an alarm until the recipe accepts such a loss.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from winnow.filters.duplicates.kind import find_kind
+from winnow.pipelines.binding.rule_presets import ProgramRule
+from winnow.pipelines.rules.decisions import DecisionCounts
 from winnow.pipelines.rules.representatives.candidates import LargeCluster
 from winnow.pipelines.rules.representatives.replaced import NONE_COMPARED, UnequalTexts
 from winnow.schemas.counts import count_of
@@ -21,7 +23,10 @@ from winnow.schemas.rows.duplicates import Kind
 LEAST_ADDRESSES = 20
 """Samples dropped for an equal address that are enough for an alarm: half of so many are no chance."""
 
-LossOf: TypeAlias = Literal["source", "language", "cluster", "clusters", "addresses"]
+GUARDED_LOSS = 0.5
+"""The share of a source that a guarded rule may drop without an alarm."""
+
+LossOf: TypeAlias = Literal["source", "language", "cluster", "clusters", "addresses", "rule"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +92,33 @@ def find_alarms(
         )
         alarms.append(Alarm("addresses", "", message, _rounded_up(addresses.unequal, addresses.compared)))
     return tuple(alarms)
+
+
+def find_rule_alarms(
+    rules: Sequence[ProgramRule], guarded: Collection[str], counts: DecisionCounts, min_rows: int
+) -> tuple[Alarm, ...]:
+    """Find every source of which a guarded rule drops more than half, as where an evaluation set is the corpus."""
+    watched = {number: one.rule.reason for number, one in enumerate(rules) if one.rule.reason in guarded}
+    losses: dict[tuple[str, int], Loss] = {}
+    for outcome, tally in counts if watched else ():
+        if not outcome.fired >> len(rules):  # not forgotten
+            for number in watched:
+                lost = tally.rows if outcome.fired >> number & 1 else 0
+                losses[outcome.source, number] = losses.get((outcome.source, number), Loss(0, 0)) + Loss(
+                    tally.rows, lost
+                )
+    return tuple(
+        Alarm(
+            "rule",
+            watched[number],
+            f"{watched[number]} drops {loss.lost:,} of {loss.eligible:,} samples of the source {source} "
+            f"({100 * loss.share:.1f} %); if its evaluation sets are not the corpus itself, accept it with "
+            f"loss_alarms: {{expected: [{watched[number]}]}}",
+            _rounded_up(loss.lost, loss.eligible),
+        )
+        for (source, number), loss in sorted(losses.items())
+        if loss.eligible >= min_rows and loss.share > GUARDED_LOSS
+    )
 
 
 def settings_to_accept(config: DedupeConfig, alarms: Iterable[Alarm]) -> str:

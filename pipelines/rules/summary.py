@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from winnow.pipelines.binding.rule_presets import ProgramRule
 from winnow.pipelines.rules.deciding import UNKNOWN
 from winnow.pipelines.rules.decisions import DecisionCounts, Tally, bits_of
-from winnow.pipelines.rules.guards import Alarm, Loss, find_alarms
+from winnow.pipelines.rules.guards import Alarm, Loss, find_alarms, find_rule_alarms
 from winnow.pipelines.rules.losses import (
     OutsideLanguages,
     RuleLoss,
@@ -90,7 +90,7 @@ class RulesSummary:
     rules: tuple[RuleEffect, ...]
     groups: tuple[GroupEffect, ...]  # in order of source and language
     forgotten: Tally = field(default_factory=Tally)  # before any rule: rows = kept + forgotten + dropped by rules
-    alarms: tuple[Alarm, ...] = ()  # for duplicates; a plan with alarms is refused
+    alarms: tuple[Alarm, ...] = ()  # for duplicates and guarded rules; a plan with alarms is refused
     losses: tuple[
         RuleLoss, ...
     ] = ()  # of languages, sources and sites to one rule each, the largest first; nothing is refused
@@ -175,7 +175,10 @@ def summarise_rules(
             for (source, language), group in sorted(groups.items())
         ),
         forgotten=dropped[-1],
-        alarms=_alarms(pinned, counts, duplicates),
+        alarms=(
+            *_alarms(pinned, counts, duplicates),
+            *find_rule_alarms(rules, pinned.program.guarded, counts, bounds.min_rows),
+        ),
         losses=(*losses, *uneven),
         textless=count_textless(counts),
         text_statuses=tuple(column.name for column in pinned.text_statuses),

@@ -100,3 +100,43 @@ def test_bad_sets_are_refused_before_anything_is_read(tmp_path: Path) -> None:
         (tmp_path / "recipe.yaml").write_text(text.replace("quiz: {file: quiz.jsonl, answer: [answer]}", line))
         assert_told(ended(run_here(tmp_path, "run", "recipe.yaml", "--workers", "1"), 1), told)
     assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.processes
+def test_the_report_tells_which_items_are_in_the_samples(tmp_path: Path) -> None:
+    write(tmp_path, "max_ngram_words: 13")
+    ended(run_here(tmp_path, "run", "recipe.yaml", "--workers", "1"))
+    found = json.loads(ended(run_here(tmp_path, "contamination", "recipe.yaml", "--json")))["text.contamination"]
+    assert [(one["set"], one["items"], one["short"], one["found"], one["whole"]) for one in found["sets"]] == [
+        ("quiz", 3, 1, 2, 2),
+        ("lines", 1, 0, 0, 0),
+    ]
+    assert found["sources"] == [{"source": "pages", "measured": 19, "samples": 6}]
+    water, cows = found["items"]
+    assert (water["item"], water["samples"], water["found"], water["answered"]) == (2, 4, 1, False)
+    assert (cows["item"], cows["samples"], cows["question"]) == (1, 2, COWS)
+    lowest = min(one for one, row in measured(tmp_path).items() if row["item"] == [1])  # type: ignore[index]
+    assert cows["id"] == lowest.hex()
+    told = ended(run_here(tmp_path, "contamination", "recipe.yaml", "--limit", "1"))
+    assert_told(told, "quiz:2", "4", "100.0%")
+    assert "quiz:1" not in told
+    assert_told(ended(run_here(tmp_path, "contamination", "store"), 1), "text.contamination")
+
+
+@pytest.mark.processes
+def test_an_evaluation_set_that_is_the_corpus_is_an_alarm(tmp_path: Path) -> None:
+    write(tmp_path)
+    recipe = tmp_path / "recipe.yaml"
+    text = recipe.read_text().replace("common_documents: 4", "max_ngram_words: 8")
+    text = text.replace("lines: {file: lines.txt}", "lines: {file: pages/a.jsonl, question: [text]}")
+    text = text.replace("key: id}", "key: id}\n  more: {root: more, files: ['*.txt'], class: public}")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "one.txt").write_text("Something else that nobody has asked for in any quiz.")
+    recipe.write_text(f"{text}loss_alarms: {{min_rows: 10}}\n")
+    refused = run_here(tmp_path, "run", "recipe.yaml", "--workers", "1")
+    assert_told(ended(refused, 1), "contaminated", "of the source pages", "loss_alarms", "expected")
+    assert_told(refused.out, "ALARM", "contaminated")
+    assert_told(ended(run_here(tmp_path, "contamination", "recipe.yaml")), "ALARM", "source pages")
+    recipe.write_text(f"{text}loss_alarms: {{min_rows: 10, expected: [contaminated]}}\n")
+    ended(run_here(tmp_path, "run", "recipe.yaml", "--workers", "1"))
+    assert left(tmp_path) == ["Something else that nobody has asked for in any quiz."]

@@ -14,7 +14,7 @@ from winnow.pipelines.mix.laws import read_laws
 from winnow.pipelines.preflight.check import Check, DecidedRules, NewInput, WholeRecipe
 from winnow.pipelines.rules.guards import require_accepted
 from winnow.schemas.errors import WinnowError
-from winnow.schemas.problems import Problem
+from winnow.schemas.problems import Place, Problem
 from winnow.schemas.recipe import PresetRules, Recipe
 from winnow.schemas.recipe.nodes import MapNode
 
@@ -89,12 +89,15 @@ def _differences(recipe: Recipe, entry: PresetRules) -> list[str]:
     return found
 
 
-def _alarms(about: DecidedRules) -> Iterable[Problem]:
-    """Refuses a plan with alarms on duplicates that the recipe does not accept."""
+def _alarms(about: DecidedRules) -> Iterator[Problem]:
+    """Refuses a plan with alarms on duplicates and guarded rules that the recipe does not accept."""
     recipe = about.recipe
+    of_rules = [alarm for alarm in about.rules.alarms if alarm.of == "rule"]
     if recipe.config.dedupe is not None:
-        require_accepted(recipe.config.dedupe, about.rules.alarms, recipe.file)
-    return ()
+        others = [alarm for alarm in about.rules.alarms if alarm.of != "rule"]
+        require_accepted(recipe.config.dedupe, others, recipe.file)
+    for alarm in of_rules:
+        yield Problem(Place(recipe.file, 0), "", alarm.message)
 
 
 CHECKS = (
