@@ -93,7 +93,8 @@ def compared_lines(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> _Lines
     unusual = pc.match_substring_regex(written, _UNUSUAL)
     spaced = pc.replace_with_mask(written, unusual, pc.replace_substring_regex(written.filter(unusual), _SPACE, " "))
     enough = pc.utf8_length(written).to_numpy() >= config.min_chars
-    enough &= pc.count_substring(spaced, " ").to_numpy() >= config.min_words - 1
+    if config.min_words > 1:
+        enough &= pc.count_substring(spaced, " ").to_numpy() >= config.min_words - 1
     form = (spaced if config.ignore_spaces else written).filter(pa.array(enough))
     if config.ignore_case:
         form = pc.utf8_lower(form)
@@ -110,8 +111,8 @@ def _groups(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> pa.LargeStrin
     """What each text is compared within: its values, each after its length; null if it lacks one."""
     found = pa.array([""] * batch.num_rows, pa.large_string())
     for name in config.within:
-        if pa.types.is_nested(kind := batch.schema.field(name).type):
-            raise RecipeError(f"within: {name} is {kind}; name a column with one value for each sample")
+        if pa.types.is_nested(batch.schema.field(name).type):
+            raise RecipeError(f"within: {name} has no single value for each sample; name another column")
         value = batch.column(name).cast(pa.large_string())
         size = pc.binary_length(value).cast(pa.large_string())
         found = pc.binary_join_element_wise(found, size, value, _COLON)
