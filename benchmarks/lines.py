@@ -155,10 +155,10 @@ def _speed(scratch: Path, options: argparse.Namespace) -> int:
     ours, small = Inputs.write(scratch / "ours", options.documents), Inputs.write(scratch / "small", SMALL)
     theirs = Inputs.write(scratch / "theirs", now)
     _winnow(small, 1)  # what is compiled, is compiled once a machine
-    taken = [_winnow(one, rounds) for one in (ours, small)]
+    taken, few = _winnow(ours, rounds), _winnow(small, rounds)
     amounts = Amounts(ours.count, options.documents, SMALL)
-    row = row_of("winnow annotate", "documents", amounts, *(annotated for _, annotated in taken))
-    both = row_of("winnow, with ingest", "documents", amounts, *(_together(*one) for one in taken))
+    row = row_of("winnow annotate", "documents", amounts, taken[1], few[1])
+    both = row_of("winnow, with ingest", "documents", amounts, _together(*taken), _together(*few))
     rows, peers = [row, both], dict[str, Row]()
     for peer, run in PEERS.items():
         amounts = Amounts(theirs.count, options.documents, SMALL)

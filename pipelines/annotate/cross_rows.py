@@ -93,12 +93,12 @@ class CrossRowJob(Meeting):
 
     def _lines(self, shard: int) -> Iterator[pa.RecordBatch]:
         """What a shard offers, batch by batch, and what it asks for, which is kept."""
-        config, lookup = self.bound.config, self.lookup
+        prepared, lookup = self.prepared, self.lookup
         asked = [pa.array([], KEYS)]
         for numbers, batch, ids in self.read(shard):
-            rows, keys = lookup.offered_keys(config, batch)
+            rows, keys = lookup.offered_keys(prepared, batch)
             yield offered(keys, ids.take(pa.array(rows)), global_rows(shard, numbers[rows]), self._most)
-            wanted = keys if lookup.wanted_keys is None else lookup.wanted_keys(config, batch).drop_null()
+            wanted = keys if lookup.wanted_keys is None else lookup.wanted_keys(prepared, batch).drop_null()
             asked.append(wanted.unique())
         keys = pa.concat_arrays(asked).unique()
         self.keep_asked(shard, keys)
@@ -142,7 +142,7 @@ class CrossRowJob(Meeting):
         assert self.lookup.answers_for is not None
         asked = [single_array(lines[name]) for name in ANSWERS.names]
         some, which = np.unique(rows, return_inverse=True)
-        says = self.lookup.answers_for(self.bound.config, batch.take(pa.array(some)), which, asked[0])
+        says = self.lookup.answers_for(self.prepared, batch.take(pa.array(some)), which, asked[0])
         return pa.RecordBatch.from_arrays([*asked, *says.columns], schema=self.answer_schema)
 
     @property

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -60,13 +61,18 @@ class Meeting(ABC):
         assert isinstance(self.bound.operator, TextOperator)
         return self.bound.operator
 
+    @property
+    def prepared(self) -> Any:
+        """What the functions of the lookup get."""
+        return self.bound.config
+
     def kernel(self, shard: str) -> Kernel:
         """The operator's kernel for a shard, once the job has run."""
         number = bisect_left(self.shards.all, shard, key=lambda one: one.shard)
         found = find_part(self.steps.objects, self.steps.scratch, "answers", number)
         if found is None:  # none of its rows got an answer
             found = pa.RecordBatch.from_pylist([], schema=self.answer_schema)
-        return self.lookup.load(self.bound.config, found)
+        return self.lookup.load(self.prepared, found)
 
     def read(self, shard: int) -> Iterator[tuple[NDArray[np.int64], pa.RecordBatch, pa.Array]]:
         """The rows of a shard that the operator measures, as it reads them, in batches: their numbers, and their ids.

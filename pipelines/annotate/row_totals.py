@@ -48,7 +48,7 @@ class RowTotalsJob(Meeting):
     def _send(self, group: int) -> Iterator[AddressedBlock]:
         schema = self.answer_schema.append(_GROUP)
         for shard in self.shards.in_group(group):
-            parts = [self.lookup.lines(self.bound.config, batch) for _, batch, _ in self.read(shard)]
+            parts = [self.lookup.lines(self.prepared, batch) for _, batch, _ in self.read(shard)]
             lines = added_up(parts, self.answer_schema)
             self.keep_asked(shard, lines["key"].unique())
             sent = pa.RecordBatch.from_arrays([*lines.columns, pa.array(np.full(len(lines), group))], schema=schema)
@@ -58,7 +58,7 @@ class RowTotalsJob(Meeting):
     def _add(self, partition: int, batches: Batches) -> Iterator[AddressedBlock]:
         lines = pa.Table.from_batches(batches, schema=self.answer_schema.append(_GROUP))
         sums = added_up(lines.drop_columns([_GROUP.name]).to_batches(), self.answer_schema)
-        shown = sums.filter(pa.array(self.lookup.shown(self.bound.config, sums)))
+        shown = sums.filter(pa.array(self.lookup.shown(self.prepared, sums)))
         sent = lines.select([*_OF, _GROUP.name])
         askers = sent.group_by(["key", _GROUP.name]).aggregate([])
         answered = askers.join(pa.table(shown).select(_OF), "key", join_type="inner")

@@ -205,7 +205,7 @@ def test_every_copy_goes_where_none_is_kept_and_only_from_the_given_number_of_te
 
 def test_a_line_on_most_pages_of_a_site_goes_and_other_sites_do_not_count() -> None:
     texts = [f"{COOKIES}\nThe text {number}." for number in range(3)] + ["A page of the same site.", COOKIES]
-    sites: list[tuple[str | None, ...]] = [("a.com", None)] * 4 + [("b.com", None)]
+    sites: list[tuple[str | None, ...]] = [*[("a.com", None)] * 4, ("b.com", None)]
     template: dict[str, Any] = {"within": WITHIN[:1], "keep": "none", "min_chars": 20}
     cut = ["The text 0.", "The text 1.", "The text 2.", *texts[3:]]
     assert left(*texts, places=sites, **template, min_share=0.75) == cut  # one page of its site is no template
