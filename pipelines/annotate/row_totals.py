@@ -66,12 +66,16 @@ class RowTotalsJob(Meeting):
         wanted = pa.concat_tables([sent, answered]).group_by(sent.column_names).aggregate([])
         found = wanted.join(pa.table(sums), _OF, join_type="inner")
         found = found.sort_by([(name, "ascending") for name in (_GROUP.name, *_OF)]).combine_chunks()
-        for batch in found.to_batches():
-            answers = pa.RecordBatch.from_arrays(
-                [batch[name] for name in self.answer_schema.names], schema=self.answer_schema
+        answers = (
+            (
+                pa.RecordBatch.from_arrays(
+                    [batch[name] for name in self.answer_schema.names], schema=self.answer_schema
+                ),
+                batch[_GROUP.name].to_numpy(),
             )
-            places = batch[_GROUP.name].to_numpy()
-            yield from addressed_blocks(f"sums-{partition}", [(answers, places)], self.shards.groups)
+            for batch in found.to_batches()
+        )
+        yield from addressed_blocks(f"sums-{partition}", answers, self.shards.groups)
 
 
 def added_up(lines: list[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
