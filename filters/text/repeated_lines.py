@@ -4,6 +4,9 @@ The builder of C4 (tensorflow_datasets, `c4_utils.py`) compares stripped, lower-
 it keeps the first one of the page whose address has the smallest hash, so that no site is preferred. Here the sample
 with the smallest id keeps the line, as ids are hashes too. `keep: none` removes every copy instead. Lines end at `\n`
 or `\r\n`; a paragraph is a run of lines between blank ones.
+
+With `within`, only texts of one site, language or source are compared. With `min_share`, a line is repeated if such a
+share of them has it, like the menus and footers that a site's template adds to its pages.
 """
 
 from dataclasses import dataclass
@@ -18,8 +21,9 @@ import pyarrow.compute as pc
 from winnow.filters.language.kernels.digests import digest_column, digests_of
 from winnow.filters.language.kernels.spans import Texts, Words, texts_of
 from winnow.filters.language.passages.passages import newline_runs, trimmed
-from winnow.filters.operators import ANSWERS, TEXT, Assets, Kernel, RowLookup, TextOperator
+from winnow.filters.operators import ANSWERS, TEXT, Assets, ColumnName, Kernel, RowLookup, TextOperator
 from winnow.filters.spans import SPANS, spans_column
+from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between
 from winnow.schemas.uint128 import words_of
 
@@ -37,6 +41,7 @@ WRITES = pa.schema(
 _SPACE = r"[\s\x{0b}\x{1c}-\x{1f}\x{85}\p{Z}]+"
 _UNUSUAL = r"  |[\t-\r\x{1c}-\x{1f}\x{85}]|[^\P{Z} ]"  # white space beyond single blanks, which few lines have
 _NEWLINE, _RETURN = 10, 13
+_COLON = pa.scalar(":", pa.large_string())
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Halves: TypeAlias = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
@@ -46,9 +51,11 @@ Halves: TypeAlias = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
 class RepeatedLinesConfig:
     """Which lines are compared, which are equal, and which copies stay."""
 
-    unit: Literal["line", "paragraph"] = "line"
+    unit: Literal["line", "paragraph", "text"] = "line"
     keep: Literal["first", "none"] = "first"  # the copy in the sample with the smallest id, or no copy
+    within: tuple[ColumnName, ...] = ()  # texts are compared where these are equal; those without a value are not
     min_documents: Annotated[int, Between(2, 1 << 40)] = 2  # a line in fewer texts is not repeated
+    min_share: Annotated[float, Between(0, 1)] = 0.0  # nor is one in a smaller share of the texts that are compared
     min_chars: Annotated[int, Between(1, 1_000_000)] = 10  # shorter lines stay; without the white space around them
     min_words: Annotated[int, Between(1, 1_000_000)] = 1  # lines with fewer stay; words are split at white space
     ignore_case: bool = True  # C4
@@ -63,8 +70,10 @@ class _Lines:
     documents: Ints  # text i has the lines `documents[i]` to `documents[i + 1]`
     starts: Ints  # in the buffer, without white space around
     ends: Ints
-    compared: Ints  # those that are long enough
+    compared: Ints  # those that are long enough, of texts that are compared
     keys: pa.Array  # of these, a digest
+    sharing: Ints  # the texts that are compared; none without `min_share`
+    groups: pa.Array  # of these, a digest of what they are compared within
 
 
 def compared_lines(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> _Lines:
@@ -72,21 +81,46 @@ def compared_lines(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> _Lines
     texts = texts_of(batch.column(TEXT))
     pieces = trimmed(newline_runs(texts, 1, strip=False))
     documents, starts, ends = pieces.documents, pieces.starts, pieces.ends
-    if config.unit == "paragraph":
-        begins = _paragraph_starts(texts, pieces)
+    if config.unit != "line":
+        begins = _paragraph_starts(texts, pieces) if config.unit == "paragraph" else _text_starts(pieces)
         documents, starts = np.searchsorted(begins, documents), starts[begins]
         ends = ends[np.append(begins[1:], len(ends))[: len(begins)] - 1]
-    long = np.flatnonzero(ends - starts >= config.min_chars)  # characters have a byte or more
+    owners = _owners(documents)
+    groups = _groups(config, batch)
+    there = groups.is_valid().to_numpy(zero_copy_only=False)
+    long = np.flatnonzero((ends - starts >= config.min_chars) & there[owners])  # characters have a byte or more
     written = _written(texts, starts[long], ends[long])
     unusual = pc.match_substring_regex(written, _UNUSUAL)
     spaced = pc.replace_with_mask(written, unusual, pc.replace_substring_regex(written.filter(unusual), _SPACE, " "))
     enough = pc.utf8_length(written).to_numpy() >= config.min_chars
-    enough &= pc.count_substring(spaced, " ").to_numpy() >= config.min_words - 1
+    if config.min_words > 1:
+        enough &= pc.count_substring(spaced, " ").to_numpy() >= config.min_words - 1
     form = (spaced if config.ignore_spaces else written).filter(pa.array(enough))
     if config.ignore_case:
         form = pc.utf8_lower(form)
-    keys = digest_column(digests_of(texts_of(form)), np.ones(len(form), np.bool_))
-    return _Lines(texts, documents, starts, ends, long[enough], keys)
+    compared = long[enough]
+    if config.within:
+        form = pc.binary_join_element_wise(groups.take(pa.array(owners[compared])), form, _COLON)
+    sharing = np.flatnonzero(there) if config.min_share else np.zeros(0, np.int64)
+    return _Lines(
+        texts, documents, starts, ends, compared, _digests(form), sharing, _digests(groups.take(pa.array(sharing)))
+    )
+
+
+def _groups(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> pa.LargeStringArray:
+    """What each text is compared within: its values, each after its length; null if it lacks one."""
+    found = pa.array([""] * batch.num_rows, pa.large_string())
+    for name in config.within:
+        if pa.types.is_nested(batch.schema.field(name).type):
+            raise RecipeError(f"within: {name} has no single value for each sample; name another column")
+        value = batch.column(name).cast(pa.large_string())
+        size = pc.binary_length(value).cast(pa.large_string())
+        found = pc.binary_join_element_wise(found, size, value, _COLON)
+    return found
+
+
+def _digests(texts: pa.LargeStringArray) -> pa.Array:
+    return digest_column(digests_of(texts_of(texts)), np.ones(len(texts), np.bool_))
 
 
 def _owners(documents: Ints) -> Ints:
@@ -105,8 +139,14 @@ def _paragraph_starts(texts: Texts, lines: Words) -> Ints:
     breaks = _breaks(texts)
     between = np.searchsorted(breaks, lines.starts[1:]) - np.searchsorted(breaks, lines.ends[:-1])
     begins = np.append(True, between > 1)[: len(lines.starts)]
-    begins[lines.documents[:-1][np.diff(lines.documents) > 0]] = True
+    begins[_text_starts(lines)] = True
     return np.flatnonzero(begins)
+
+
+def _text_starts(lines: Words) -> Ints:
+    """The first line of each text that has any."""
+    found: Ints = lines.documents[:-1][np.diff(lines.documents) > 0]
+    return found
 
 
 def _written(texts: Texts, starts: Ints, ends: Ints) -> pa.LargeStringArray:
@@ -119,14 +159,16 @@ def _written(texts: Texts, starts: Ints, ends: Ints) -> pa.LargeStringArray:
 
 
 def offered_keys(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> tuple[Ints, pa.Array]:
-    """The rows and keys of all lines that are compared."""
+    """The rows and keys of all lines that are compared, and of what their share is of."""
     lines = compared_lines(config, batch)
-    return _owners(lines.documents)[lines.compared], lines.keys
+    rows = np.concatenate([_owners(lines.documents)[lines.compared], lines.sharing])
+    return rows, pa.concat_arrays([lines.keys, lines.groups])
 
 
 def load_shard(config: RepeatedLinesConfig, answers: pa.RecordBatch) -> Kernel:
     """The kernel for a shard, from the first text of each line that repeats, and how many texts have it."""
-    return partial(_layer, config, _halves(answers.column("key")), _halves(answers.column("id")))
+    key, first, total = (answers.column(name) for name in ANSWERS.names)
+    return partial(_layer, config, _halves(key), _halves(first), total.to_numpy())
 
 
 def _halves(column: pa.Array) -> Halves:
@@ -137,6 +179,7 @@ def _layer(
     config: RepeatedLinesConfig,
     keys: Halves,
     firsts: Halves,
+    totals: Ints,
     batch: pa.RecordBatch,
 ) -> pa.RecordBatch:
     lines = compared_lines(config, batch)
@@ -144,6 +187,11 @@ def _layer(
     of, own = owners[lines.compared], _halves(lines.keys)
     at = _places(keys, own)
     repeated = at >= 0
+    if config.min_share:
+        every = np.full(batch.num_rows, -1)  # where the number of texts is that this one is compared with
+        every[lines.sharing] = _places(keys, _halves(lines.groups))
+        repeated &= every[of] >= 0
+        repeated[repeated] = totals[at[repeated]] / totals[every[of[repeated]]] >= config.min_share
     if config.keep == "none":
         lost = repeated
     else:
@@ -214,7 +262,7 @@ OPERATOR = TextOperator(
     version=1,
     summary="lines or paragraphs that other texts of the store have too, as spans to remove",
     config=RepeatedLinesConfig,
-    reads=lambda _config: (TEXT, ID),
+    reads=lambda config: tuple(dict.fromkeys((TEXT, ID, *config.within))),
     writes=lambda _config: WRITES,
     load=_load,
     lookup=RowLookup(

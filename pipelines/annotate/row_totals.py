@@ -48,7 +48,7 @@ class RowTotalsJob(Meeting):
     def _send(self, group: int) -> Iterator[AddressedBlock]:
         schema = self.answer_schema.append(_GROUP)
         for shard in self.shards.in_group(group):
-            parts = [self.lookup.lines(self.bound.config, batch) for _, batch, _ in self.read(shard)]
+            parts = [self.lookup.lines(self.prepared, batch) for _, batch, _ in self.read(shard)]
             lines = added_up(parts, self.answer_schema)
             self.keep_asked(shard, lines["key"].unique())
             sent = pa.RecordBatch.from_arrays([*lines.columns, pa.array(np.full(len(lines), group))], schema=schema)
@@ -58,7 +58,7 @@ class RowTotalsJob(Meeting):
     def _add(self, partition: int, batches: Batches) -> Iterator[AddressedBlock]:
         lines = pa.Table.from_batches(batches, schema=self.answer_schema.append(_GROUP))
         sums = added_up(lines.drop_columns([_GROUP.name]).to_batches(), self.answer_schema)
-        shown = sums.filter(pa.array(self.lookup.shown(self.bound.config, sums)))
+        shown = sums.filter(pa.array(self.lookup.shown(self.prepared, sums)))
         sent = lines.select([*_OF, _GROUP.name])
         askers = sent.group_by(["key", _GROUP.name]).aggregate([])
         answered = askers.join(pa.table(shown).select(_OF), "key", join_type="inner")
@@ -66,12 +66,16 @@ class RowTotalsJob(Meeting):
         wanted = pa.concat_tables([sent, answered]).group_by(sent.column_names).aggregate([])
         found = wanted.join(pa.table(sums), _OF, join_type="inner")
         found = found.sort_by([(name, "ascending") for name in (_GROUP.name, *_OF)]).combine_chunks()
-        for batch in found.to_batches():
-            answers = pa.RecordBatch.from_arrays(
-                [batch[name] for name in self.answer_schema.names], schema=self.answer_schema
+        answers = (
+            (
+                pa.RecordBatch.from_arrays(
+                    [batch[name] for name in self.answer_schema.names], schema=self.answer_schema
+                ),
+                batch[_GROUP.name].to_numpy(),
             )
-            places = batch[_GROUP.name].to_numpy()
-            yield from addressed_blocks(f"sums-{partition}", [(answers, places)], self.shards.groups)
+            for batch in found.to_batches()
+        )
+        yield from addressed_blocks(f"sums-{partition}", answers, self.shards.groups)
 
 
 def added_up(lines: list[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:

@@ -82,6 +82,44 @@ def test_lines_that_other_shards_have_are_removed_at_export_whatever_the_workers
     assert measured(grown) == rows
 
 
+TEMPLATES = RECIPE.replace("key: id", "key: id, columns: {url: url}").replace(
+    """  - {text.repeated_lines: {where: "samples.text not like 'Draft%'", min_chars: 12}}""",
+    """  - text.length
+  - text.repeated_lines:
+      {within: [samples.domain, text.length.lines], min_share: 0.6, min_documents: 3, keep: none,
+       where: text.length.lines < 9}""",
+)
+
+
+@pytest.mark.processes
+def test_the_template_of_a_site_is_cut_out_whatever_the_workers_and_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = [
+        (f"https://{host}/{at}", f"{MENU}\nThe page {at} of {host}.\n{FOOTER}") for host in "abc" for at in range(5)
+    ]
+    pages = [(url.replace("//", "//www.").replace("/www.c", "/c"), text) for url, text in pages]
+    pages[2] = pages[2][0], f"Another menu\n{pages[2][1].partition(chr(10))[2]}"  # 4 of 5 pages have the menu
+    pages[5:8] = [(url, f"Menu of {url}\n{text.partition(chr(10))[2]}") for url, text in pages[5:8]]  # 2 of 5
+    pages.append(("https://alone.org/", pages[0][1]))
+    found = {}
+    for name, order, workers in (("one", 1, "1"), ("two", -1, "2")):
+        folder = tmp_path / name
+        (folder / "pages").mkdir(parents=True)
+        (folder / "recipe.yaml").write_text(TEMPLATES)
+        for part, some in zip("ba"[::order], (pages[:7], pages[7:]), strict=True):
+            rows = [json.dumps({"id": url, "url": url, "text": text}) for url, text in some[::order]]
+            (folder / "pages" / f"{part}.jsonl").write_text("\n".join(rows) + "\n")
+        ended(run_here(folder, "run", "recipe.yaml", "--workers", workers))
+        found[name] = sorted(left(folder))
+        monkeypatch.setattr(meetings, "EngineJobs", partial(EngineJobs, here_bytes=-1))
+    assert found["one"] == found["two"]
+    kept = [text.replace(f"\n{FOOTER}", "").replace(f"{MENU}\n", "") for _, text in pages[:5]]
+    kept += [text.replace(f"\n{FOOTER}", "") for _, text in pages[5:10]]
+    kept += [text.replace(f"\n{FOOTER}", "").replace(f"{MENU}\n", "") for _, text in pages[10:15]]
+    assert found["one"] == sorted([*kept, pages[15][1]])
+
+
 def without(text: str, row: dict[str, object]) -> bytes:
     """A text without its removed lines."""
     spans = row["removed"]
