@@ -76,6 +76,8 @@ def language_thresholds(options: argparse.Namespace) -> int:
         )
     if not 0.01 <= options.beta <= 100:
         raise WinnowError(f"--beta {options.beta:g}: expected 0.01 to 100")
+    if not 0 <= options.least_kept <= 1:
+        raise WinnowError(f"--least-kept {options.least_kept:g}: expected 0 to 1")
     if options.least_texts < 1:
         raise WinnowError(f"--least-texts {options.least_texts}: expected at least 1")
     losses = Losses()
@@ -89,7 +91,7 @@ def language_thresholds(options: argparse.Namespace) -> int:
     answers = _asked(texts_of_files(options.texts, options.column, losses), config, options.macrolanguages, losses)
     learnt = [
         one
-        for one in learn(answers.judged(options.macrolanguages), options.beta, options.least_texts)
+        for one in learn(answers.judged(options.macrolanguages), options.beta, options.least_texts, options.least_kept)
         if one.code.partition("_")[0] not in (UNKNOWN, NO_LANGUAGE)
     ]
     if not learnt:

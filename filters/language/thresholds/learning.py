@@ -1,8 +1,9 @@
 """From which score on a model's language is to be believed: learnt by language from texts whose language is known.
 
 A language's threshold is the score with the largest F-beta on these texts. A beta of 0.1, as in FinePDFs (Kydlíček et
-al. 2025), weighs what is kept in the wrong language a hundred times what is lost. Which languages a model takes for
-each other, such as Bokmål and Nynorsk, is counted on the way.
+al. 2025), weighs what is kept in the wrong language a hundred times what is lost; so a threshold may not lose more than
+a tenth of what is found, or few wrong labels among the texts would cost a language most of its own. Which languages a
+model takes for each other, such as Bokmål and Nynorsk, is counted on the way.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ import numpy.typing as npt
 BETA = 0.1  # FinePDFs
 LEAST, MOST = 0.3, 0.9
 """No threshold is below or above these, as in FineWeb-2: few texts say little about either end."""
+LEAST_KEPT = 0.9
+"""Of a language's texts that are found at all; winnow's own."""
 LEAST_TEXTS = 20
 CONFUSED_SHARE = 0.02
 """Of a language's texts: so many that are taken for another language make the two hard to tell apart."""
@@ -43,19 +46,22 @@ class Judged:
     scores: npt.NDArray[np.float64]
 
 
-def learn(judged: Judged, beta: float = BETA, least_texts: int = LEAST_TEXTS) -> list[Learnt]:
+def learn(
+    judged: Judged, beta: float = BETA, least_texts: int = LEAST_TEXTS, least_kept: float = LEAST_KEPT
+) -> list[Learnt]:
     """The threshold of each language with enough texts, by code."""
     texts = np.bincount(judged.wanted, minlength=len(judged.codes))
     learnt = []
     for number in np.flatnonzero(texts >= least_texts).tolist():
         rows = np.flatnonzero(judged.said == number)
-        best = _best(judged.scores[rows], judged.wanted[rows] == number, int(texts[number]), beta)
+        right = judged.wanted[rows] == number
+        best = _best(judged.scores[rows], right, int(texts[number]), beta, least_kept)
         learnt.append(Learnt(judged.codes[number], best[0], int(texts[number]), *best[1:]))
     return sorted(learnt, key=lambda one: one.code)
 
 
 def _best(
-    scores: npt.NDArray[np.float64], right: npt.NDArray[np.bool_], texts: int, beta: float
+    scores: npt.NDArray[np.float64], right: npt.NDArray[np.bool_], texts: int, beta: float, least_kept: float
 ) -> tuple[float, float, float, float]:
     """The threshold with the largest F-beta, the lowest of equal ones; its precision and recall, and recall without."""
     if not right.any():
@@ -65,6 +71,7 @@ def _best(
     precision, recall = hits / taken, hits / texts
     value = (1 + beta**2) * precision * recall / np.maximum(beta**2 * precision + recall, 1e-12)
     value[:-1][scores[1:] == scores[:-1]] = -1.0  # equal scores stand or fall together
+    value[recall < least_kept * recall[-1]] = -1.0
     best = len(value) - 1 - int(np.argmax(value[::-1]))
     threshold = min(max(float(scores[best]), LEAST), MOST)
     kept = int((scores >= threshold).sum())

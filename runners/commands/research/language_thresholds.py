@@ -7,7 +7,7 @@ from winnow.runners.commands.command import Command
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    from winnow.filters.language.thresholds.learning import BETA, LEAST_TEXTS
+    from winnow.filters.language.thresholds.learning import BETA, LEAST_KEPT, LEAST_TEXTS
 
     parser.add_argument(
         "texts", metavar="GLOB", help="files (*.jsonl, *.parquet, compressed or not) with the columns text and language"
@@ -23,6 +23,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--beta", type=float, default=BETA, metavar="N", help=f"weight of recall against precision (default: {BETA})"
+    )
+    parser.add_argument(
+        "--least-kept",
+        type=float,
+        default=LEAST_KEPT,
+        metavar="SHARE",
+        help=f"of a language's texts that the model finds, what is kept at least (default: {LEAST_KEPT})",
     )
     parser.add_argument(
         "--least-texts",

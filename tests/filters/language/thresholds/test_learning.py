@@ -31,13 +31,16 @@ def f_beta(rows: Sequence[tuple[int, int, float]], of: int, threshold: float, be
     return (1 + beta**2) * precision * recall / (beta**2 * precision + recall)
 
 
-@given(ROWS, st.sampled_from([0.1, 1.0, 2.0]))
-def test_no_other_threshold_is_better(rows: list[tuple[int, int, float]], beta: float) -> None:
-    for one in learn(judged(rows), beta, least_texts=1):
+@given(ROWS, st.sampled_from([0.1, 1.0, 2.0]), st.sampled_from([0.0, 0.5, 0.9, 1.0]))
+def test_no_other_threshold_is_better(rows: list[tuple[int, int, float]], beta: float, least_kept: float) -> None:
+    for one in learn(judged(rows), beta, 1, least_kept):
         of = CODES.index(one.code)
         assert LEAST <= one.score <= MOST
         assert one.texts == sum(wanted == of for wanted, _, _ in rows)
-        best = max(f_beta(rows, of, step / 100, beta) for step in range(30, 91))
+        found = [score for wanted, said, score in rows if wanted == said == of]
+        steps = [step / 100 for step in range(30, 91)]
+        fit = [step for step in steps if sum(score >= step for score in found) >= least_kept * len(found)]
+        best = max(f_beta(rows, of, step, beta) for step in fit)
         assert f_beta(rows, of, one.score, beta) == pytest.approx(best)
         kept = [wanted for wanted, said, score in rows if said == of and score >= one.score]
         assert one.recall == pytest.approx(kept.count(of) / one.texts)
@@ -51,10 +54,11 @@ def test_languages_with_few_texts_get_none() -> None:
 
 def test_a_wrong_text_costs_more_than_a_lost_one() -> None:
     rows = [(0, 0, 0.8)] * 60 + [(0, 0, 0.5)] * 40 + [(1, 0, 0.5)] * 10
-    (strict,) = learn(judged(rows))
-    (lenient,) = learn(judged(rows), beta=2.0)
+    (strict,) = learn(judged(rows), least_kept=0.0)
+    (lenient,) = learn(judged(rows), beta=2.0, least_kept=0.0)
+    (bounded,) = learn(judged(rows))
     assert (strict.score, strict.precision, strict.recall, strict.found) == (0.8, 1.0, 0.6, 1.0)
-    assert (lenient.score, lenient.recall) == (0.5, 1.0)
+    assert (lenient.score, lenient.recall) == (bounded.score, bounded.recall) == (0.5, 1.0)
 
 
 def test_what_a_language_is_taken_for() -> None:
