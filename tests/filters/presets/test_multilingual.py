@@ -91,7 +91,7 @@ def test_the_own_model_changes_the_threshold_of_the_score_alone() -> None:
     ours, theirs = find_preset("multilingual@winnow"), find_preset("multilingual")
     differing = [one.reason for one, other in zip(ours.rules, theirs.rules, strict=True) if one != other]
     assert differing == ["language_score"]
-    assert {**ours.operators, "text.language": {}} == theirs.operators
+    assert {**ours.operators, "text.language": {"model": "lid.176"}} == theirs.operators
 
 
 def test_noise_and_languages_written_in_other_letters_are_dropped_by_the_own_model() -> None:
