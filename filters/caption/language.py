@@ -48,7 +48,7 @@ def _load(config: LanguageConfig, assets: Assets) -> Kernel:
         found = pa.array(numbers, mask=missing)
         unchanged = composed is captions.as_written
         written = heads if unchanged else heads_of(captions.as_written, _MAX_BYTES)
-        own = model.names([one_line(text, config.normalise) for text in written.texts()], written.scripts)
+        own = model.names([one_line(text, config.normalise) for text in written.texts()])
         columns = [
             pa.array([known.label for known in model.codes], pa.string()).take(found),
             pa.array([known.code for known in model.codes], pa.string()).take(found),

@@ -77,7 +77,7 @@ class Predictor(Protocol):
         """At most so many labels of each line that has a script, those with the least score at least."""
         ...
 
-    def names(self, lines: Sequence[bytes], scripts: Scripts) -> list[str]:
+    def names(self, lines: Sequence[bytes]) -> list[str]:
         """The model's own name for each line's likeliest label; empty where it has none."""
         ...
 
@@ -113,8 +113,8 @@ class FastTextPredictor:
         labels = np.fromiter(map(self._numbers.__getitem__, names), np.int64, len(names))
         return Predicted(counts, labels, np.array(scores, np.float64))
 
-    def names(self, lines: Sequence[bytes], scripts: Scripts) -> list[str]:  # noqa: ARG002
-        """The model's own name for each line's likeliest label, whatever the script; empty where it has none."""
+    def names(self, lines: Sequence[bytes]) -> list[str]:
+        """The model's own name for each line's likeliest label; empty where it has none."""
         found = (self._predict(line, 1, 0.0, "replace") for line in lines)
         return [guesses[0][1].removeprefix(_PREFIX) if guesses else "" for guesses in found]
 
@@ -156,9 +156,9 @@ class LanguageModel:
         """Whether the model knows another member of the macrolanguage of one of its codes."""
         return self._members[macrolanguage(self.codes[number].label)] > 1
 
-    def names(self, lines: Sequence[bytes], scripts: Scripts) -> list[str]:
+    def names(self, lines: Sequence[bytes]) -> list[str]:
         """The model's own name for each line's likeliest language; empty where it has none."""
-        return self._predictor.names(lines, scripts)
+        return self._predictor.names(lines)
 
     def _coded(
         self, labels: npt.NDArray[np.int64], scripts: npt.NDArray[np.int16], seconds: npt.NDArray[np.int16]

@@ -4,12 +4,16 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
+import pyarrow as pa
 
+from winnow.filters.language.identification.heads import heads_of
 from winnow.filters.language.identification.model import LanguageModel, Predicted
 from winnow.filters.language.identification.own.judging import judge
 from winnow.filters.language.identification.own.network import Network, network
 from winnow.filters.language.identification.scripts import Scripts
 from winnow.schemas.languages import UNKNOWN, Label
+
+_MOST_BYTES = 1 << 20
 
 
 class OwnPredictor:
@@ -37,8 +41,9 @@ class OwnPredictor:
         kept[:, 0] = scripts.numbers >= 0
         return Predicted(kept.sum(1).astype(np.int32), np.where(unknown, 0, judged.labels + 1)[kept], scores[kept])
 
-    def names(self, lines: Sequence[bytes], scripts: Scripts) -> list[str]:
+    def names(self, lines: Sequence[bytes]) -> list[str]:
         """The code of each line's likeliest language, without its script; empty where it has none."""
+        scripts = heads_of(pa.array(lines, pa.large_binary()).cast(pa.large_string()), _MOST_BYTES).scripts
         found = self.predict(lines, scripts, 1, 0.0)
         names = iter([self._codes[label - 1] if label else UNKNOWN for label in found.labels.tolist()])
         return [next(names) if count else "" for count in found.counts.tolist()]
