@@ -21,7 +21,7 @@ _UNCAPTIONED = f"{_LENGTH}.status = 'no_captions'"
 _DATACOMP = Preset(
     name="datacomp@basic",
     summary="DataComp's basic filter (Gadre et al. 2023): English, > 2 words, > 5 characters, side >= 200, aspect <= 3",
-    operators={"caption.language": {}, _LENGTH: {}, _G: {}},
+    operators={"caption.language": {"model": "lid.176"}, _LENGTH: {}, _G: {}},
     rules=(
         preset_rule("datacomp_no_caption", _UNCAPTIONED),
         preset_rule("datacomp_undecodable", _UNDECODABLE),

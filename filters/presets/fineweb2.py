@@ -43,7 +43,11 @@ def _rules(table: str) -> tuple[Rule, ...]:
     )
 
 
-_OPERATORS: Mapping[str, Mapping[str, Json]] = {"text.language": {}, "text.fineweb": {}, "text.fineweb2": {}}
+_OPERATORS: Mapping[str, Mapping[str, Json]] = {
+    "text.language": {"model": "lid.176"},
+    "text.fineweb": {},
+    "text.fineweb2": {},
+}
 
 _PACKAGES = (
     "packages that segment languages without spaces, with the number of languages that need them: "

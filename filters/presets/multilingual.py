@@ -58,7 +58,7 @@ _OWN_SCORE = preset_rule(
 _MULTILINGUAL = Preset(
     name="multilingual",
     summary="all languages: FineWeb's thresholds for English, FineWeb-2's (in plausible bounds) for the others",
-    operators={"text.language": {}, "text.fineweb": {}, "text.fineweb2": {}},
+    operators={"text.language": {"model": "lid.176"}, "text.fineweb": {}, "text.fineweb2": {}},
     rules=_RULES,
     notes=(
         "a language without thresholds is dropped as `no_thresholds`: no clean text of it was there to take them "

@@ -15,6 +15,7 @@ from winnow.filters.language.identification.codes import coded
 from winnow.filters.language.identification.heads import heads_of
 from winnow.filters.language.identification.scripts import script_names
 from winnow.filters.language.thresholds.learning import Judged, Learnt, confused, learn
+from winnow.filters.language.thresholds.learning_config import LearningConfig
 from winnow.filters.operators import TEXT
 from winnow.filters.text.language import OPERATOR, Config
 from winnow.pipelines.assets import AssetFiles
@@ -76,8 +77,11 @@ def language_thresholds(options: argparse.Namespace) -> int:
         )
     if not 0.01 <= options.beta <= 100:
         raise WinnowError(f"--beta {options.beta:g}: expected 0.01 to 100")
+    if not 0 <= options.least_kept <= 1:
+        raise WinnowError(f"--least-kept {options.least_kept:g}: expected 0 to 1")
     if options.least_texts < 1:
         raise WinnowError(f"--least-texts {options.least_texts}: expected at least 1")
+    learning = LearningConfig(beta=options.beta, least_kept=options.least_kept, least_texts=options.least_texts)
     losses = Losses()
     config = Config(
         model=options.model or Config().model,
@@ -89,7 +93,7 @@ def language_thresholds(options: argparse.Namespace) -> int:
     answers = _asked(texts_of_files(options.texts, options.column, losses), config, options.macrolanguages, losses)
     learnt = [
         one
-        for one in learn(answers.judged(options.macrolanguages), options.beta, options.least_texts)
+        for one in learn(answers.judged(options.macrolanguages), learning)
         if one.code.partition("_")[0] not in (UNKNOWN, NO_LANGUAGE)
     ]
     if not learnt:
@@ -99,7 +103,7 @@ def language_thresholds(options: argparse.Namespace) -> int:
         )
     if options.macrolanguages:
         learnt = _by_member(learnt, answers)
-    output.write_text(_table_of(learnt, confused(answers.judged(False), options.least_texts)), encoding="utf-8")
+    output.write_text(_table_of(learnt, confused(answers.judged(False), learning)), encoding="utf-8")
     console = TerminalConsole()
     lost = Table("Records that are left out", heads("reason", ("records", COUNT)), sorted(losses.reasons.items()))
     least = sorted(learnt, key=lambda one: (one.recall, one.code))[:SHOWN]

@@ -60,6 +60,7 @@ def test_a_table_for_rules(more: tuple[str, ...], tmp_path: Path, capsys: pytest
         (["a.jsonl", "--output", "a.txt"], "--output … .csv"),
         (["a.jsonl", "--output", "missing/a.csv"], "--output … missing"),
         (["a.jsonl", "--output", "a.csv", "--beta", "0"], "--beta … 0.01 to 100"),
+        (["a.jsonl", "--output", "a.csv", "--least-kept", "2"], "--least-kept … 0 to 1"),
         (["a.jsonl", "--output", "a.csv", "--least-texts", "0"], "--least-texts … at least 1"),
         (["a.jsonl", "--output", "a.csv"], "no language has 20 texts … 'language'"),
     ],

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from numba import njit
 
 from winnow.filters.language.identification.own.ngrams import LONGEST, WORD, folding, word_ngrams
+from winnow.filters.language.kernels.hashes import find
 
 Numbers = npt.NDArray[np.int32]
 Hashes = npt.NDArray[np.uint32]
@@ -81,15 +82,10 @@ def _known(values, offsets, vocabulary, index):  # type: ignore[no-untyped-def]
     for text in range(len(offsets) - 1):
         for at in range(offsets[text], offsets[text + 1]):
             value = values[at]
-            low, high = index[value >> 12], index[(value >> 12) + 1]
-            while low < high:
-                middle = (low + high) >> 1
-                if vocabulary[middle] < value:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low < len(vocabulary) and vocabulary[low] == value:
-                places[count] = low
+            first = index[value >> 12]
+            place = find(vocabulary[first : index[(value >> 12) + 1]], value)
+            if place >= 0:
+                places[count] = first + place
                 count += 1
         found[text + 1] = count
     return places[:count].copy(), found

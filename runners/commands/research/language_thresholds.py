@@ -7,7 +7,9 @@ from winnow.runners.commands.command import Command
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    from winnow.filters.language.thresholds.learning import BETA, LEAST_TEXTS
+    from winnow.filters.language.thresholds.learning_config import LearningConfig
+
+    defaults = LearningConfig()
 
     parser.add_argument(
         "texts", metavar="GLOB", help="files (*.jsonl, *.parquet, compressed or not) with the columns text and language"
@@ -22,14 +24,25 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="members of a macrolanguage count as one, for rules on macrolanguage_score",
     )
     parser.add_argument(
-        "--beta", type=float, default=BETA, metavar="N", help=f"weight of recall against precision (default: {BETA})"
+        "--beta",
+        type=float,
+        default=defaults.beta,
+        metavar="N",
+        help=f"weight of recall against precision (default: {defaults.beta})",
+    )
+    parser.add_argument(
+        "--least-kept",
+        type=float,
+        default=defaults.least_kept,
+        metavar="SHARE",
+        help=f"of a language's texts that the model finds, what is kept at least (default: {defaults.least_kept})",
     )
     parser.add_argument(
         "--least-texts",
         type=int,
-        default=LEAST_TEXTS,
+        default=defaults.least_texts,
         metavar="N",
-        help=f"languages with fewer texts get no threshold (default: {LEAST_TEXTS})",
+        help=f"languages with fewer texts get no threshold (default: {defaults.least_texts})",
     )
 
 

@@ -22,7 +22,7 @@ CLEAN = (
     *("arb", "heb", "hin", "ben", "tha", "jpn", "cmn-Hans", "cmn-Hant", "kor"),
 )
 LAYERS = ("fineweb", "fineweb2", "gopher")
-TABLES = ("multilingual", "fineweb2")
+TABLES = ("multilingual", "fineweb2", "winnow_scores")
 
 
 pytestmark = pytest.mark.usefixtures("lid_model")
@@ -32,10 +32,10 @@ def struct(columns: dict[str, pa.Array]) -> pa.StructArray:
     return pa.StructArray.from_arrays(list(columns.values()), list(columns))
 
 
-def measured(texts: Sequence[str], **statuses: str) -> pa.Table:
+def measured(texts: Sequence[str], model: str = "lid.176", **statuses: str) -> pa.Table:
     """What rules read of texts; `statuses` takes the place of the statuses of `text.fineweb2`, by language."""
     language = find_operator("text.language")
-    config = language.config(second_opinion=False, max_paragraphs=0)
+    config = language.config(model=model, second_opinion=False, max_paragraphs=0)
     columns = pa.record_batch([pa.array(texts, pa.large_string())], ["text"])
     found = language.load(config, AssetFiles())(columns)
     codes = found["code"]
@@ -80,10 +80,24 @@ def running_text(language: str) -> list[str]:
     return ["\n\n".join(articles[at : at + 5]) for at in range(0, len(articles) - 4, 2)]
 
 
+@pytest.mark.parametrize(("model", "preset"), [("lid.176", "multilingual"), ("winnow", "multilingual@winnow")])
 @pytest.mark.parametrize("language", CLEAN)
-def test_clean_running_text_is_kept(language: str) -> None:
-    found = reasons(measured(running_text(language)), "multilingual")
+def test_clean_running_text_is_kept(language: str, model: str, preset: str) -> None:
+    found = reasons(measured(running_text(language), model), preset)
     assert found.count(None) >= 0.9 * len(found), found
+
+
+def test_the_own_model_changes_the_threshold_of_the_score_alone() -> None:
+    ours, theirs = find_preset("multilingual@winnow"), find_preset("multilingual")
+    differing = [one.reason for one, other in zip(ours.rules, theirs.rules, strict=True) if one != other]
+    assert differing == ["language_score"]
+    assert {**ours.operators, "text.language": {"model": "lid.176"}} == theirs.operators
+
+
+def test_noise_and_languages_written_in_other_letters_are_dropped_by_the_own_model() -> None:
+    code = "for (int i = 0; i < size; i++) { table[i] = (uint8_t *) malloc(width * sizeof(*table)); }\n" * 20
+    hindi = "Mujhe nahi pata ki kal kya hoga lekin main koshish karunga ki sab theek ho jaye. " * 12
+    assert set(reasons(measured([code, hindi], "winnow"), "multilingual@winnow")) <= {"no_thresholds", "language_score"}
 
 
 def in_latin_letters(serbian: str) -> str:

@@ -4,6 +4,7 @@ All weights are whole numbers, so that sums are the same on every machine and in
 code for each pair of its numbers and a scale, as `tools.language_model` wrote them; tables are made when it is read.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import as_file, files
@@ -39,6 +40,8 @@ class Network:
     """Everything that the file of weights holds."""
 
     labels: tuple[str, ...]  # a script and a language, such as `Latn eng`; those of a script stand together
+    scripts: Mapping[str, Integers]  # the labels of each
+    are_languages: npt.NDArray[np.bool_]  # the labels that stand for one
     table: Table
     outputs: npt.NDArray[np.int16]  # [labels, dimension]
     unit: float  # what a product of a row and an output counts
@@ -47,11 +50,11 @@ class Network:
 
     def of_script(self, script: str) -> Integers:
         """The labels of a script."""
-        return np.array([place for place, label in enumerate(self.labels) if label.startswith(f"{script} ")], np.int64)
+        return self.scripts.get(script, np.zeros(0, np.int64))
 
     def languages_among(self, labels: Integers) -> Integers:
         """Those labels that stand for a language."""
-        return labels[[self.labels[label].split(" ")[1] not in (UNKNOWN, NO_LANGUAGE) for label in labels.tolist()]]
+        return labels[self.are_languages[labels]]
 
     def sums(
         self, buffer: npt.NDArray[np.uint8], starts: Integers, ends: Integers
@@ -83,9 +86,18 @@ def read_network(arrays: Any) -> Network:
     rows = np.concatenate([pairs[place][codes[:, place]] for place in range(len(pairs))], axis=1)
     rows = np.rint(rows * scales[:, np.newaxis]).astype(np.int16)
     labels = tuple(arrays["labels"].tobytes().decode().split("\n"))
-    usual_fit = arrays["usual_fit"].astype(np.float64)
+    of_script: dict[str, list[int]] = {}
+    for number, label in enumerate(labels):
+        of_script.setdefault(label.partition(" ")[0], []).append(number)
     return Network(
-        labels, _table(hashes, rows), arrays["outputs"], float(arrays["unit"]), usual_fit, arrays["sureness"]
+        labels,
+        {script: np.array(numbers, np.int64) for script, numbers in of_script.items()},
+        np.array([label.partition(" ")[2] not in (UNKNOWN, NO_LANGUAGE) for label in labels], np.bool_),
+        _table(hashes, rows),
+        arrays["outputs"],
+        float(arrays["unit"]),
+        arrays["usual_fit"].astype(np.float64),
+        arrays["sureness"],
     )
 
 
