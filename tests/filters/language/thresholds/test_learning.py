@@ -7,10 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.filters.language.identification.own.score_thresholds import confusable, own_score_thresholds, taken_for
-from winnow.filters.language.thresholds.learning import MOST, Judged, confused, learn
+from winnow.filters.language.identification.own.score_thresholds import (
+    MOST,
+    confusable,
+    own_score_thresholds,
+    taken_for,
+)
+from winnow.filters.language.thresholds.learning import Judged, confused, learn
 from winnow.filters.language.thresholds.learning_config import LearningConfig
-from winnow.filters.language.thresholds.own_scores import MOST, confusable, own_score_thresholds, taken_for
 
 CODES = ("dan_Latn", "nob_Latn", "swe_Latn")
 ROWS = st.lists(
