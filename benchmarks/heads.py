@@ -65,6 +65,9 @@ def compared(folder: Path, hidden: tuple[int, ...], rows: int, turns: int, *, qu
     seconds = [(thread_seconds(with_heads), thread_seconds(lambda: encode(texts))) for _ in range(turns)]
     ours, theirs = (statistics.median(one) for one in zip(*seconds, strict=True))
     known = vectors.num_rows
+    read = pa.RecordBatch.from_arrays([vectors.column("vector")], ["text.embedding.vector"])
+    alone = statistics.median(thread_seconds(lambda: measure(read)) for _ in range(turns))
+    print(f"{len(hidden)} heads alone: {alone / known * 1e6:.1f} µs a text")
     name = f"{len(hidden)} head{'s' * (len(hidden) > 1)} over {WIDTH} numbers"
     return Report(name, "texts/s", known / ours, peers={BARE: known / theirs}, floors={BARE: 0.9}, quick=quick)
 

@@ -87,12 +87,12 @@ def test_labels_become_heads_that_the_next_run_uses_on_any_number_of_workers(
     ]
     assert trained(place, "fineweb2-hq", *rules, f"--output={place}/hq.safetensors") == 0
     hashes = set()
-    for store, workers, order in (("store", 1, "ab"), ("store2", 2, "ba")):
-        recipe = RECIPE.format(store=store).replace('"*.jsonl"', ", ".join(f'"{name}.jsonl"' for name in order))
-        (place / f"{store}.yaml").write_text(recipe + HEADS)
-        done = run_here(place, "run", f"{store}.yaml", "--workers", str(workers))
+    for name, workers, order in (("store", 1, "ab"), ("store2", 2, "ba")):
+        recipe = RECIPE.format(store=name).replace('"*.jsonl"', ", ".join(f'"{file}.jsonl"' for file in order))
+        (place / f"{name}.yaml").write_text(recipe + HEADS)
+        done = run_here(place, "run", f"{name}.yaml", "--workers", str(workers))
         assert done.status == 0, done.err
-        hashes.add(tree_hash(place, store))
+        hashes.add(tree_hash(place, name))
     assert_clean(place)
     assert len(hashes) == 1
     store = open_store(open_location(str(place / "store2")))

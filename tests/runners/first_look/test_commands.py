@@ -299,7 +299,10 @@ def test_videos_are_told_in_tars_and_tables_and_by_their_bytes(
 def test_each_dropped_row_counts_by_its_first_rule_alone_by_language_and_in_all(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    short, menus = "for (i = 0; i < n; i++) { a[i] = b[i]; }", "\n".join(f"Page {number} of the menu" for number in range(40))
+    short, menus = (
+        "for (i = 0; i < n; i++) { a[i] = b[i]; }",
+        "\n".join(f"Page {number} of the menu" for number in range(40)),
+    )
     rows = [{"id": f"{at}", "text": text} for at, text in enumerate([short] * 3 + [menus] * 5)]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     found = json.loads(printed(capsys, "look", tmp_path, "--json"))

@@ -11,9 +11,10 @@ from winnow.filters.models.heads.curves import POOLED
 from winnow.filters.models.heads.head import read_head
 from winnow.filters.models.training.heads import METHODS, HeadTraining, LabelledVectors, TrainedHead, write_head
 from winnow.schemas.errors import SourceError
+from winnow.schemas.identity import Json
 
 WIDTH = 16
-LAYER = {"layer": "text.embedding", "keys": {"web": "0123"}}
+LAYER: dict[str, Json] = {"layer": "text.embedding", "keys": {"web": "0123"}}
 FAST = {name: replace(one, hidden=min(one.hidden, 16)) for name, one in METHODS.items()}
 
 

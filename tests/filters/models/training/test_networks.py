@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Ridge  # type: ignore[import-untyped]
 
 from winnow.filters.models.heads.head import Head
 from winnow.filters.models.training.metrics import evaluate_scores
