@@ -86,8 +86,7 @@ def compared_lines(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> _Lines
         documents, starts = np.searchsorted(begins, documents), starts[begins]
         ends = ends[np.append(begins[1:], len(ends))[: len(begins)] - 1]
     owners = _owners(documents)
-    groups = _groups(config, batch)
-    there = groups.is_valid().to_numpy(zero_copy_only=False)
+    groups, there = _groups(config, batch)
     long = np.flatnonzero((ends - starts >= config.min_chars) & there[owners])  # characters have a byte or more
     written = _written(texts, starts[long], ends[long])
     unusual = pc.match_substring_regex(written, _UNUSUAL)
@@ -99,16 +98,18 @@ def compared_lines(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> _Lines
     if config.ignore_case:
         form = pc.utf8_lower(form)
     compared = long[enough]
+    keys = digests_of(texts_of(form))
     if config.within:
-        form = pc.binary_join_element_wise(groups.take(pa.array(owners[compared])), form, _COLON)
+        keys ^= groups[owners[compared]]
     sharing = np.flatnonzero(there) if config.min_share else np.zeros(0, np.int64)
-    return _Lines(
-        texts, documents, starts, ends, compared, _digests(form), sharing, _digests(groups.take(pa.array(sharing)))
-    )
+    return _Lines(texts, documents, starts, ends, compared, _column(keys), sharing, _column(groups[sharing]))
 
 
-def _groups(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> pa.LargeStringArray:
-    """What each text is compared within: its values, each after its length; null if it lacks one."""
+def _groups(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+    """A digest of what each text is compared within, and which texts have all values.
+
+    The digests' halves are exchanged: a line that spells what it is within would else have the same key everywhere.
+    """
     found = pa.array([""] * batch.num_rows, pa.large_string())
     for name in config.within:
         if pa.types.is_nested(batch.schema.field(name).type):
@@ -116,11 +117,11 @@ def _groups(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> pa.LargeStrin
         value = batch.column(name).cast(pa.large_string())
         size = pc.binary_length(value).cast(pa.large_string())
         found = pc.binary_join_element_wise(found, size, value, _COLON)
-    return found
+    return digests_of(texts_of(found))[:, ::-1], found.is_valid().to_numpy(zero_copy_only=False)
 
 
-def _digests(texts: pa.LargeStringArray) -> pa.Array:
-    return digest_column(digests_of(texts_of(texts)), np.ones(len(texts), np.bool_))
+def _column(halves: npt.NDArray[np.uint64]) -> pa.Array:
+    return digest_column(halves, np.ones(len(halves), np.bool_))
 
 
 def _owners(documents: Ints) -> Ints:

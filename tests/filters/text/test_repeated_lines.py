@@ -235,6 +235,8 @@ def test_what_is_within_is_not_mixed_up() -> None:
     texts = [COOKIES] * 2
     assert left(*texts, places=[("1:a", "b"), ("1", "a:b")], within=WITHIN) == texts
     assert left(*texts, places=[("a", ""), ("", "a")], within=WITHIN) == texts
+    spelt = [f":12:{letter * 8}.com" for letter in "ab"]
+    assert left(*spelt, places=[(f"{letter * 8}.com", None) for letter in "ab"], within=WITHIN[:1]) == spelt
 
 
 def test_spans_never_cut_a_character_cluster() -> None:
