@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from winnow.filters.edits import SPANS, spans_column
 from winnow.filters.language.kernels.digests import digest_column, digests_of
-from winnow.filters.language.kernels.spans import Texts, Words, texts_of
+from winnow.filters.language.kernels.spans import Texts, Words, strings_at, texts_of
 from winnow.filters.language.passages.passages import newline_runs, trimmed
 from winnow.filters.operators import ANSWERS, TEXT, Assets, Kernel, RowLookup, TextOperator
 from winnow.schemas.recipe.checks import Between
@@ -77,7 +77,7 @@ def compared_lines(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> _Lines
         documents, starts = np.searchsorted(begins, documents), starts[begins]
         ends = ends[np.append(begins[1:], len(ends))[: len(begins)] - 1]
     long = np.flatnonzero(ends - starts >= config.min_chars)  # characters have a byte or more
-    written = _written(texts, starts[long], ends[long])
+    written = strings_at(texts, starts[long], ends[long])
     unusual = pc.match_substring_regex(written, _UNUSUAL)
     spaced = pc.replace_with_mask(written, unusual, pc.replace_substring_regex(written.filter(unusual), _SPACE, " "))
     enough = pc.utf8_length(written).to_numpy() >= config.min_chars
@@ -107,15 +107,6 @@ def _paragraph_starts(texts: Texts, lines: Words) -> Ints:
     begins = np.append(True, between > 1)[: len(lines.starts)]
     begins[lines.documents[:-1][np.diff(lines.documents) > 0]] = True
     return np.flatnonzero(begins)
-
-
-def _written(texts: Texts, starts: Ints, ends: Ints) -> pa.LargeStringArray:
-    """Ranges of the buffer, which ascend, as an array of texts."""
-    if not len(starts):
-        return pa.array([], pa.large_string())
-    offsets = np.stack([starts, ends], 1).reshape(-1)  # every other element is what lies between two ranges
-    every = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(texts.buffer))
-    return every.take(pa.array(np.arange(0, len(every), 2)))
 
 
 def offered_keys(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> tuple[Ints, pa.Array]:
@@ -155,7 +146,7 @@ def _layer(
     bounds, starts, ends = _spans(lines, owners, removed)
     texts, rows = lines.texts, batch.num_rows
     cut = _owners(bounds)  # the text of each span
-    gone = np.bincount(cut, pc.utf8_length(_written(texts, starts, ends)).to_numpy(), rows)
+    gone = np.bincount(cut, pc.utf8_length(strings_at(texts, starts, ends)).to_numpy(), rows)
     every = np.maximum(pc.utf8_length(texts.array).to_numpy(), 1)
     spans = np.stack([starts, ends], 1) - texts.offsets[cut, None]
     columns = [
