@@ -124,6 +124,9 @@ NODE_PACKAGES = {
 }
 """Peers that run on Node.js, with the packages of each."""
 
+CRATES = {"suffix-array": ('suffix = "=1.3.0"',)}
+"""Peers that are programs of ours in Rust, with the crates of each."""
+
 
 def peer_python(name: str) -> Path:
     """The interpreter of a peer's environment, made anew where what it should hold has changed."""
@@ -154,6 +157,20 @@ def peer_node(name: str) -> Path | None:
         _run(name, ("npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder), *packages))
         ready.write_text(wanted)
     return folder
+
+
+def peer_cargo(name: str, source: Path) -> Path | None:
+    """The program that a peer's file in Rust is built to; None where there is no cargo."""
+    folder = PEERS / name
+    if not shutil.which("cargo"):
+        _say(f"no cargo: the peer {name} is left out")
+        return None
+    (folder / "src").mkdir(parents=True, exist_ok=True)
+    package = f'[package]\nname = "{name}"\nversion = "0.0.0"\nedition = "2021"\n\n[dependencies]\n'
+    (folder / "Cargo.toml").write_text(package + "\n".join(CRATES[name]) + "\n")
+    shutil.copyfile(source, folder / "src" / "main.rs")
+    _run(name, ("cargo", "build", "--release", "--quiet", "--manifest-path", str(folder / "Cargo.toml")))
+    return folder / "target" / "release" / name
 
 
 def installed_python(name: str) -> Path | None:

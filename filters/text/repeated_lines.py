@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.language.kernels.digests import digest_column, digests_of
-from winnow.filters.language.kernels.spans import Texts, Words, texts_of
+from winnow.filters.language.kernels.spans import Texts, Words, strings_at, texts_of
 from winnow.filters.language.passages.passages import newline_runs, trimmed
 from winnow.filters.operators import ANSWERS, TEXT, Assets, ColumnName, Kernel, RowLookup, TextOperator
 from winnow.filters.spans import SPANS, spans_column
@@ -88,7 +88,7 @@ def compared_lines(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> _Lines
     owners = _owners(documents)
     groups, there = _groups(config, batch)
     long = np.flatnonzero((ends - starts >= config.min_chars) & there[owners])  # characters have a byte or more
-    written = _written(texts, starts[long], ends[long])
+    written = strings_at(texts, starts[long], ends[long])
     unusual = pc.match_substring_regex(written, _UNUSUAL)
     spaced = pc.replace_with_mask(written, unusual, pc.replace_substring_regex(written.filter(unusual), _SPACE, " "))
     enough = pc.utf8_length(written).to_numpy() >= config.min_chars
@@ -150,15 +150,6 @@ def _text_starts(lines: Words) -> Ints:
     return found
 
 
-def _written(texts: Texts, starts: Ints, ends: Ints) -> pa.LargeStringArray:
-    """Ranges of the buffer, which ascend, as an array of texts."""
-    if not len(starts):
-        return pa.array([], pa.large_string())
-    offsets = np.stack([starts, ends], 1).reshape(-1)  # every other element is what lies between two ranges
-    every = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(texts.buffer))
-    return every.take(pa.array(np.arange(0, len(every), 2)))
-
-
 def offered_keys(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> tuple[Ints, pa.Array]:
     """The rows and keys of all lines that are compared, and of what their share is of."""
     lines = compared_lines(config, batch)
@@ -204,7 +195,7 @@ def _layer(
     bounds, starts, ends = _spans(lines, owners, removed)
     texts, rows = lines.texts, batch.num_rows
     cut = _owners(bounds)  # the text of each span
-    gone = np.bincount(cut, pc.utf8_length(_written(texts, starts, ends)).to_numpy(), rows)
+    gone = np.bincount(cut, pc.utf8_length(strings_at(texts, starts, ends)).to_numpy(), rows)
     every = np.maximum(pc.utf8_length(texts.array).to_numpy(), 1)
     spans = np.stack([starts, ends], 1) - texts.offsets[cut, None]
     columns = [

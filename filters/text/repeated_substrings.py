@@ -7,6 +7,8 @@ Their program makes a suffix array of all bytes; here only the windows of 50 tok
 windows that occur twice is what all repeated runs cover, so the answer is that of a suffix array.
 """
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Final, Literal, TypeAlias
@@ -14,9 +16,10 @@ from typing import Annotated, Final, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from winnow.filters.language.kernels.digests import digest_column
-from winnow.filters.language.kernels.spans import Texts, texts_of
+from winnow.filters.language.kernels.spans import Texts, strings_at, texts_of
 from winnow.filters.language.words.windows import (
     Anchors,
     Hashes,
@@ -32,6 +35,7 @@ from winnow.filters.spans import SPANS, spans_column
 from winnow.schemas.recipe.checks import Between
 
 ID: Final = "samples.id"
+_PART_BYTES = 1 << 18
 
 WRITES = pa.schema(
     [
@@ -84,10 +88,29 @@ def _texts_at(tokens: Tokens, places: Ints) -> Ints:
     return np.searchsorted(tokens.documents, places, "right") - 1
 
 
+def _parts(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Rows with few bytes of text, whose arrays stay in the processor's cache, and the number of the first."""
+    begins = np.cumsum(pc.binary_length(batch.column(TEXT)).to_numpy()) // _PART_BYTES
+    cuts = [0, *(np.flatnonzero(np.diff(begins)) + 1).tolist(), batch.num_rows]
+    for first, last in itertools.pairwise(cuts):
+        yield first, batch.slice(first, last - first)
+
+
+def _gathered(offers: Iterator[tuple[Ints, Pairs]]) -> tuple[Ints, pa.Array]:
+    """The rows and keys of all parts."""
+    rows, keys = zip(*offers, strict=True)
+    return np.concatenate(rows), digest_column(np.concatenate(keys), np.ones(sum(map(len, keys)), np.bool_))
+
+
 def offered_anchors(config: RepeatedSubstringsConfig, batch: pa.RecordBatch) -> tuple[Ints, pa.Array]:
     """The rows and keys of all anchors."""
-    compared = _compared(config, batch)
-    return compared.owners, _column(compared.keys)
+
+    def offers() -> Iterator[tuple[Ints, Pairs]]:
+        for first, part in _parts(batch):
+            compared = _compared(config, part)
+            yield compared.owners + first, compared.keys
+
+    return _gathered(offers())
 
 
 def lookup_of_windows(_config: RepeatedSubstringsConfig, answers: pa.RecordBatch) -> RowLookup:
@@ -105,22 +128,29 @@ def lookup_of_windows(_config: RepeatedSubstringsConfig, answers: pa.RecordBatch
 def _offered_windows(
     shared: "_Found", config: RepeatedSubstringsConfig, batch: pa.RecordBatch
 ) -> tuple[Ints, pa.Array]:
-    compared = _compared(config, batch)
-    windows = compared.anchors.windows_of(shared.places_of(compared.keys) >= 0)
-    hashes = window_hashes(compared.tokens, config.min_tokens, windows)
-    return _texts_at(compared.tokens, windows), _column(hashes)
+    def offers() -> Iterator[tuple[Ints, Pairs]]:
+        for first, part in _parts(batch):
+            compared = _compared(config, part)
+            windows = compared.anchors.windows_of(shared.places_of(compared.keys) >= 0)
+            yield (
+                _texts_at(compared.tokens, windows) + first,
+                window_hashes(compared.tokens, config.min_tokens, windows),
+            )
+
+    return _gathered(offers())
 
 
 def _load_shard(shared: "_Found", config: RepeatedSubstringsConfig, answers: pa.RecordBatch) -> Kernel:
-    return partial(_layer, config, shared, _Found.of(answers.column("key")), _halves(answers.column("id")))
+    elsewhere, firsts = _Found.of(answers.column("key")), _halves(answers.column("id"))
 
+    def kernel(batch: pa.RecordBatch) -> pa.RecordBatch:
+        return pa.concat_batches([_layer(config, shared, elsewhere, firsts, part) for _, part in _parts(batch)])
 
-def _column(pairs: Pairs) -> pa.Array:
-    return digest_column(pairs, np.ones(len(pairs), np.bool_))
+    return kernel
 
 
 def _halves(column: pa.Array) -> Pairs:
-    """The inverse of `_column`."""
+    """A row for each value, as `digest_column` writes them."""
     buffer = column.buffers()[1]
     return np.frombuffer(buffer or b"", "<u8", 2 * len(column), 16 * column.offset).reshape(-1, 2)
 
@@ -141,12 +171,16 @@ class _Found:
 
     def places_of(self, wanted: Pairs) -> Ints:
         """The place of each wanted key, or -1."""
+        halves = np.append(self.halves, np.zeros((1, 2), np.uint64), 0)  # beyond the last
         at = np.searchsorted(self.halves[:, 0], wanted[:, 0])
-        last = np.searchsorted(self.halves[:, 0], wanted[:, 0], "right")
-        while len(left := np.flatnonzero(at < last)[self.halves[at[at < last], 1] != wanted[at < last, 1]]):
-            at[left] += 1  # keys with the same first half, if ever
+        left = np.flatnonzero((at < len(self.halves)) & (halves[at, 0] == wanted[:, 0]))
         found = np.full(len(at), -1, np.int64)
-        found[at < last] = self.order[at[at < last]]
+        while len(left):  # once more only for keys with the same first half, if ever
+            same = halves[at[left], 1] == wanted[left, 1]
+            found[left[same]] = self.order[at[left[same]]]
+            left = left[~same]
+            at[left] += 1
+            left = left[(at[left] < len(self.halves)) & (halves[at[left], 0] == wanted[left, 0])]
         return found
 
 
@@ -155,9 +189,10 @@ def _layer(
 ) -> pa.RecordBatch:
     compared = _compared(config, batch)
     tokens = compared.tokens
-    met = shared.places_of(compared.keys) >= 0
+    own = np.zeros(len(compared.owners), np.bool_)
     if config.within_texts:
-        met |= _several(compared.owners, compared.anchors.hashes)[0]
+        own = _several(compared.owners, compared.anchors.hashes)[0]
+    met = own | (shared.places_of(compared.keys) >= 0)
     windows = compared.anchors.windows_of(met)
     hashes, owners = window_hashes(tokens, config.min_tokens, windows), _texts_at(tokens, windows)
     places = elsewhere.places_of(hashes)
@@ -166,10 +201,10 @@ def _layer(
     if config.keep == "first":
         lost[lost] = (firsts[places[lost]] != _halves(batch.column(ID))[owners[lost]]).any(1)
     del places
-    if config.within_texts:
-        several, later = _several(owners, *hashes.T)
-        repeated |= several
-        lost |= several if config.keep == "none" else later
+    again = np.flatnonzero(np.repeat(own[met], np.diff(compared.anchors.bounds)[met]))
+    several, later = _several(owners[again], *hashes[again].T)
+    repeated[again] |= several
+    lost[again] |= several if config.keep == "none" else later
     del hashes, owners
     removed = _covered(tokens, windows[lost], config.min_tokens)
     bounds, spans = _spans(compared, removed, config.unit)
@@ -248,11 +283,9 @@ def _to_characters(texts: Texts, starts: Ints, ends: Ints) -> None:
 
 def _shares(texts: Texts, bounds: Ints, spans: Ints) -> npt.NDArray[np.float64]:
     """The share of each text's characters that lies in its spans."""
-    begin = texts.offsets[0]
-    marks = (texts.buffer[begin : texts.offsets[-1]] & 0xC0) != 0x80
-    characters = np.concatenate([[0], np.cumsum(marks, dtype=np.int32)])
-    gone = np.bincount(_owners(bounds), np.diff(characters[spans - begin], axis=1)[:, 0], len(bounds) - 1)
-    shares: npt.NDArray[np.float64] = gone / np.maximum(np.diff(characters[texts.offsets - begin]), 1)
+    gone = pc.utf8_length(strings_at(texts, spans[:, 0], spans[:, 1])).to_numpy()
+    every = np.maximum(pc.utf8_length(texts.array).to_numpy(), 1)
+    shares: npt.NDArray[np.float64] = np.bincount(_owners(bounds), gone, len(bounds) - 1) / every
     return shares
 
 

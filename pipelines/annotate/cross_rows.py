@@ -113,15 +113,16 @@ class CrossRowJob(Meeting):
         keys = pa.concat_arrays(asked).unique()
         self.keep_asked(shard, keys)
         rows, counts = np.zeros(len(keys), np.int64), np.full(len(keys), _ASKS, np.int64)
-        yield _batch(OFFERS, [keys, keys, global_rows(shard, rows), counts])
+        if lookup.wanted_keys is not None:  # else a shard asks for what it offers
+            yield _batch(OFFERS, [keys, keys, global_rows(shard, rows), counts])
 
     @property
     def _most(self) -> int:
         return self.lookup.max_answers(self.bound.config)
 
     def _choose(self, partition: int, batches: Batches) -> Iterator[AddressedBlock]:
-        least = self.lookup.least_total(self.bound.config)
-        found = chosen(list(batches), self._most, self.shards, least)
+        least, asks = self.lookup.least_total(self.bound.config), self.lookup.wanted_keys is not None
+        found = chosen(list(batches), self._most, self.shards, least, asks)
         if self.lookup.answers_for is None:
             places = found["group"].to_numpy()
             found = found.select(ANSWERS.names)
@@ -159,6 +160,13 @@ class CrossRowJob(Meeting):
     def answer_schema(self) -> pa.Schema:
         """The columns of answers."""
         return pa.schema([*ANSWERS, *self.lookup.answer_columns])
+
+    def sorted_answers(self, batches: Batches) -> pa.Table:
+        """All answers by key and id, as numbers, which takes a third of the time."""
+        blocks = list(batches)
+        key, of = ids_column(blocks, "key"), ids_column(blocks, "id")
+        answers = pa.Table.from_batches(blocks, schema=self.answer_schema)
+        return answers.combine_chunks().take(pa.array(np.lexsort((of[1], of[0], key[1], key[0]))))
 
 
 def put_cross_row_job(
@@ -221,32 +229,37 @@ def offered(keys: pa.Array, ids: pa.Array, rows: Words, most: int) -> pa.RecordB
     return lines.take(pa.array(order[kept])).set_column(3, OFFERS.field("count"), pa.array(counts[kept]))
 
 
-def chosen(batches: list[pa.RecordBatch], most: int, shards: ShardList[ListedShard], least: int = 1) -> pa.RecordBatch:
+def chosen(
+    batches: list[pa.RecordBatch], most: int, shards: ShardList[ListedShard], least: int = 1, asks: bool = True
+) -> pa.RecordBatch:
     """The rows that answer for each asked key, for each group of shards that asks for it.
 
-    Keys that fewer than `least` rows offer get no answer.
+    Keys that fewer than `least` rows offer get no answer. Without `asks`, shards ask for the keys that they offer.
     """
     if not batches:
         return pa.RecordBatch.from_pylist([], schema=CHOSEN)
     lines = pa.RecordBatch.from_arrays(
         [pa.concat_arrays([batch[name] for batch in batches]) for name in OFFERS.names], schema=OFFERS
     )
-    asks = lines["count"].to_numpy() == _ASKS
-    askers, offers = lines.filter(pa.array(asks)), lines.filter(pa.array(~asks))
+    asking = lines["count"].to_numpy() == _ASKS
+    offers = lines.filter(pa.array(~asking)) if asks else lines
     key, of = ids_column([offers], "key"), ids_column([offers], "id")
     order = np.lexsort((of[1], of[0], key[1], key[0]))
-    starts, sizes, ranks = _runs(_taken(key, order))
-    totals = np.add.reduceat(offers["count"].to_numpy()[order], starts) if len(starts) else sizes
+    starts, every, ranks = _runs(_taken(key, order))
+    totals = np.add.reduceat(offers["count"].to_numpy()[order], starts) if len(starts) else every
     kept = order[ranks < most]
-    sizes = np.minimum(sizes, most)
+    sizes = np.minimum(every, most)
     ends = np.cumsum(sizes)
-    at = pc.index_in(askers["key"], value_set=offers["key"].take(pa.array(order[starts])))
-    groups = shards.group_of(shard_numbers(askers["row"].to_numpy()))
-    run = pc.fill_null(at, -1).to_numpy().astype(np.int64)
+    if asks:
+        askers = lines.filter(pa.array(asking))
+        at = pc.index_in(askers["key"], value_set=offers["key"].take(pa.array(order[starts])))
+        run, rows = pc.fill_null(at, -1).to_numpy().astype(np.int64), askers["row"].to_numpy()
+    else:
+        run, rows = np.repeat(np.arange(len(starts)), every), offers["row"].to_numpy()[order]
     met = run >= 0
     met[met] = totals[run[met]] >= least
-    pairs = np.unique(np.stack([run[met], groups[met]], 1), axis=0)
-    asked, group = pairs[:, 0], pairs[:, 1]
+    groups = shards.group_of(shard_numbers(rows[met]))
+    asked, group = np.divmod(np.unique(run[met] * shards.groups + groups), shards.groups)
     each = sizes[asked]
     within = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
     answering = pa.array(kept[np.repeat(ends[asked] - each, each) + within])

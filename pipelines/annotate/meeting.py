@@ -130,10 +130,14 @@ class Meeting(ABC):
             self.steps.objects, self.steps.scratch, "asked", shard, pa.RecordBatch.from_arrays([keys], schema=ASKED)
         )
 
+    def sorted_answers(self, batches: Batches) -> pa.Table:
+        """All answers by their first two columns."""
+        answers = pa.Table.from_batches(batches, schema=self.answer_schema)
+        return answers.sort_by([(name, "ascending") for name in answers.column_names[:2]])
+
     def store(self, group: int, batches: Batches) -> Iterator[int]:
         """Store the answers for every shard of a group, in order."""
-        answers = pa.Table.from_batches(batches, schema=self.answer_schema)
-        answers = answers.sort_by([(name, "ascending") for name in answers.column_names[:2]])
+        answers = self.sorted_answers(batches)
         for shard in self.shards.in_group(group):
             asked = read_part(self.steps.objects, self.steps.scratch, "asked", shard)["key"]
             found = [

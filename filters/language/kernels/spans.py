@@ -50,3 +50,12 @@ def texts_of(texts: pa.LargeStringArray | pa.ChunkedArray) -> Texts:
     if offsets is None or not offsets.size:
         return Texts(buffer, np.zeros(1, np.int64), array)
     return Texts(buffer, np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1], array)
+
+
+def strings_at(texts: Texts, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> pa.LargeStringArray:
+    """Ranges of the buffer, which ascend, as an array of texts."""
+    if not len(starts):
+        return pa.array([], pa.large_string())
+    offsets = np.stack([starts, ends], 1).reshape(-1)  # every other element is what lies between two ranges
+    every = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(texts.buffer))
+    return every.take(pa.array(np.arange(0, len(every), 2)))
