@@ -81,6 +81,13 @@ sources: {pictures: {root: pictures, files: ["*.jpg"], class: web}}
 """
 _HASHES_OF_PICTURES = "annotate: [image.pdq, {image.contamination: {list: hashes.txt}}]\ndedupe: {pdq: {}}\n"
 _VECTORS_OF_PICTURES = "annotate: [image.embedding]\ndedupe: {embedding: {min_similarity: 0.5}}\n"
+_VECTORS_OF_TEXTS = """\
+version: 1
+store: {path: meanings, seed: 1}
+sources: {texts: {root: texts, files: ["*.jsonl"], class: web, key: id}}
+annotate: [{text.embedding: {languages: [any]}}]
+dedupe: {semantic: {min_similarity: 0.5}}
+"""
 _HASHES = f"{'0' * 63}1\n"  # of PDQ, each of which has half of its bits: near none
 _PICTURE = (  # a white square, as PNG
     "89504e470d0a1a0a0000000d4948445200000010000000100802000000909168360000001a4944415478da63fcffff3f03298089814430aa61"
@@ -326,8 +333,9 @@ def _operator(entry: str) -> str:
 def _stage_steps() -> list[Step]:
     """Steps through all stages."""
     some = f"{_PICTURES_FOLDER}/*"
-    of_vectors = ("image.embedding", "dedupe.embedding")
-    vectors = [Step(_PICTURES + _VECTORS_OF_PICTURES, needs=some, serves=of_vectors)] if find_spec("faiss") else []
+    of_pictures, of_texts = ("image.embedding", "dedupe.embedding"), ("text.embedding", "dedupe.semantic")
+    pictures = Step(_PICTURES + _VECTORS_OF_PICTURES, needs=some, serves=of_pictures)
+    vectors = [pictures, Step(_VECTORS_OF_TEXTS, serves=of_texts)] if find_spec("faiss") else []
     return [
         *(Step(_STAGES, command) for command in ("ingest", "annotate", "run")),
         Step(_MAIN, "ingest", serves=("extract.main",)),

@@ -1,0 +1,1 @@
+"""Embeddings of texts and texts of close meaning: how fast, in how much memory, and how well."""
