@@ -17,6 +17,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.filters.extras import one_line
 from winnow.filters.models.heads.curves import Answer
 from winnow.filters.models.training.grades import grade_of, in_range
 from winnow.schemas.errors import SourceError
@@ -157,7 +158,7 @@ def _run(engine: duckdb.DuckDBPyConnection, path: str, query: str) -> duckdb.Duc
 
 
 def _damaged(path: str, error: Exception) -> SourceError:
-    return SourceError(f"{path}: cannot be read as a table: {str(error).splitlines()[0]}")
+    return SourceError(f"{path}: cannot be read as a table: {one_line(error)[:160]}")
 
 
 def _number(value: str) -> float | None:

@@ -88,6 +88,26 @@ def test_a_model_of_files_and_rules_scores_the_store(place: Path, capsys: pytest
     assert labels.count("__label__cc") > 0.95 * len(labels)
 
 
+def test_labels_in_tables_are_the_two_sides_too(place: Path, tmp_path: Path) -> None:
+    """By text, without a store, and by key in the store: the same texts and sides give the same model."""
+    sides = {"eng": 1, "deu": 0}
+    rows = [(f"{code}-{at}", text, side) for code, side in sides.items() for at, text in enumerate(paragraphs(code))]
+    texts = [json.dumps({"text": text, "label": bool(side)}) + "\n" for _, text, side in rows]
+    (tmp_path / "texts.jsonl").write_text("".join(texts))
+    (tmp_path / "keys.csv").write_text("key,good\n" + "".join(f"{key},{side}\n" for key, _, side in rows))
+    for code in sides:
+        (tmp_path / f"{code}.txt").write_text("\n".join(text.replace("\n", " ") for text in paragraphs(code)))
+    trained(f"--labels={tmp_path}/texts.jsonl", f"--output={tmp_path}/a.bin")
+    keys = (f"--labels={tmp_path}/keys.csv", "--label-column=good")
+    trained(str(place / "recipe.yaml"), *keys, f"--output={tmp_path}/b.bin")
+    trained(f"--positives={tmp_path}/eng.txt", f"--negatives={tmp_path}/deu.txt", f"--output={tmp_path}/c.bin")
+    first, second, third = ((tmp_path / f"{name}.bin").read_bytes() for name in "abc")
+    assert first == second == third
+    assert "RECIPE is missing" in refused(*keys, f"--output={tmp_path}/d.bin")
+    assert "expected --positives and --negatives, or --labels" in refused(f"--output={tmp_path}/d.bin")
+    assert "--output is missing" in refused(*keys)
+
+
 def test_what_cannot_be_done_is_said_in_a_line(place: Path, tmp_path: Path) -> None:
     recipe, files = str(place / "recipe.yaml"), f"{place}/fra.txt"
     model = f"--output={tmp_path}/m.bin"

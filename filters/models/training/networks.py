@@ -106,13 +106,12 @@ class _Network:
         return float((np.logaddexp(0, made) - made * examples.labels).mean())
 
     def layers(self) -> list[Layer]:
-        """The layers for vectors that are not standardised."""
-        found = [
-            (weights.astype(np.float64), bias.astype(np.float64))
-            for weights, bias in zip(self._weights, self._biases, strict=True)
-        ]
-        first = found[0][0] * self._scale
-        return [(first, found[0][1] - first @ self._middle), *found[1:]]
+        """The layers for vectors that are not standardised, as a file holds them."""
+        weights, biases = ([one.astype(np.float64) for one in some] for some in (self._weights, self._biases))
+        weights[0] = weights[0] * self._scale
+        biases[0] = biases[0] - weights[0] @ self._middle
+        rounded = ([one.astype(np.float32).astype(np.float64) for one in some] for some in (weights, biases))
+        return list(zip(*rounded, strict=True))
 
     def _residuals(self, made: Real, labels: Real) -> Real:
         """The gradient of each example's loss by the head's number."""
