@@ -417,16 +417,17 @@ def test_a_guess_in_a_script_that_the_language_is_not_written_in_is_no_language(
     assert (rows[0]["family"], rows[0]["agree"]) == (None, None)
 
 
+@pytest.mark.parametrize("config", [{}, {"model": "winnow", "second": "lid.176"}])
 @settings(max_examples=scaled(25), deadline=None)
 @given(st.lists(st.lists(PIECES, max_size=4).map("\n".join), max_size=12), st.randoms(use_true_random=False))
-def test_a_row_does_not_depend_on_other_rows(texts: list[str], random: Any) -> None:
-    whole = measured(texts)
+def test_a_row_does_not_depend_on_other_rows(config: dict[str, Any], texts: list[str], random: Any) -> None:
+    whole = measured(texts, **config)
     order = list(range(len(texts)))
     random.shuffle(order)
-    assert [whole[index] for index in order] == measured([texts[index] for index in order])
-    assert whole == [row for text in texts for row in measured([text])]
+    assert [whole[index] for index in order] == measured([texts[index] for index in order], **config)
+    assert whole == [row for text in texts for row in measured([text], **config)]
     slice_of_a_batch = batch_of(texts).slice(len(texts) // 2)
-    assert OPERATOR.load(Config(), AssetFiles())(slice_of_a_batch).to_pylist() == whole[len(texts) // 2 :]
+    assert OPERATOR.load(Config(**config), AssetFiles())(slice_of_a_batch).to_pylist() == whole[len(texts) // 2 :]
 
 
 def test_the_values_of_this_version_are_pinned() -> None:
