@@ -105,7 +105,7 @@ def _texts() -> Path:
     file = (CACHE / "verses.parquet").absolute()
     if not file.exists():
         with tempfile.TemporaryDirectory() as name:
-            found = pairs_of(*(bible(version, Path(name)) for version in ("kjv", "asv")), 4, HELD // 2)
+            found = pairs_of(bible("kjv", Path(name)), bible("asv", Path(name)), 4, HELD // 2)
         file.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table({"text": [text for pair in found for text in pair]}), file)
     return file

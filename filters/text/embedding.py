@@ -159,10 +159,7 @@ def _languages(config: TextEmbeddingConfig) -> frozenset[str] | None:
 
 def _assets(config: TextEmbeddingConfig) -> tuple[str, ...]:
     own = TOKENIZER.name if config.model == WORDLLAMA.name else ""
-    tokenizer = config.tokenizer or own
-    if not tokenizer:
-        raise RecipeError(f"{NAME}: `tokenizer` is not set; expected the path of the model's tokenizer.json")
-    return (config.model, tokenizer)
+    return tuple(filter(None, (config.model, config.tokenizer or own)))
 
 
 def _encoder(config: TextEmbeddingConfig, path: str, tokenizer: str) -> _Encoder:
@@ -178,7 +175,10 @@ def _encoder(config: TextEmbeddingConfig, path: str, tokenizer: str) -> _Encoder
 
 
 def _load(config: TextEmbeddingConfig, assets: Assets) -> Kernel:
-    encoder = _encoder(config, *(assets.path(name) for name in _assets(config)))
+    model, *tokenizer = (assets.path(name) for name in _assets(config))
+    if not tokenizer:
+        raise RecipeError(f"{NAME}: `tokenizer` is not set; expected the path of the model's tokenizer.json")
+    encoder = _encoder(config, model, *tokenizer)
     return lambda batch: embeddings(batch, config, encoder)
 
 

@@ -162,7 +162,7 @@ def test_files_that_do_not_fit_are_refused_in_a_line(tmp_path: Path) -> None:
     random = json.loads(tokenizer_json())["model"] | {"dropout": 0.5}
     assert_told(refusal(write_model(tmp_path, tokenizer=tokenizer_json(model=random))), "dropout")
     files = write_model(tmp_path)
-    assert_told(refusal(files | {"tokenizer": ""}), "text.embedding", "`tokenizer`")
+    assert_told(refusal(files | {"tokenizer": ""}), "text.embedding", "`tokenizer`", "not set")
     assert_told(refusal(files | {"pooling": "first"}), "`pooling`", "ONNX")
     assert_told(refusal(files | {"tokenizer": str(tmp_path / "none.json")}), "none.json", "No such file")
     (tmp_path / "model.safetensors").write_bytes(b"\x80\x04}.")
