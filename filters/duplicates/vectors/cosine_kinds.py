@@ -46,7 +46,7 @@ _NONE: Final = np.zeros(0, np.int64)
 
 @dataclass(frozen=True)
 class CosineConfig:
-    """Pictures, or videos, whose embeddings point the same way: crops and edits, and other views of the same thing."""
+    """Texts, pictures or videos whose embeddings point the same way: paraphrases, crops, other views of a thing."""
 
     min_similarity: Annotated[float, Between(0.5, 1.0)] | None = None  # a cosine; 1 - eps of SemDeDup; by the encoder
     max_cluster: Annotated[int, Between(2, 1 << 40)] = 100  # more pictures that differ are seldom copies of one
