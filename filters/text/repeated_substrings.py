@@ -314,5 +314,5 @@ OPERATOR = TextOperator(
         least_total=lambda _config: 2,
         sent_bytes=4,  # fourteen tokens of 5 bytes, which take 25 in a store, send 96
     ),
-    memory=120,
+    memory=152,
 )
