@@ -31,7 +31,7 @@ from winnow.schemas.kernels import inlined, kernel, leaf
 Part: TypeAlias = Literal["question", "answer", "both"]
 
 MOST_WORDS: Final = 32  # of an n-gram
-MOST_INDEXED: Final = 1 << 26  # words of all sets: some 5 GiB in each process
+MOST_INDEXED: Final = 1 << 25  # words of all sets: some 3 GiB in each process, and 10 while they are read
 MOST_PLACES: Final = 64  # items to which an n-gram is credited: beyond it is the frame of a set's questions
 
 _AT_A_TIME = 2048  # units of a walk

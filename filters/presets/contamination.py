@@ -43,8 +43,8 @@ PRESETS = (
     ),
     Preset(
         name="contamination@llama-2-like",
-        summary="after Llama 2 (Touvron et al. 2023): 80 % of an item's words, in runs of more than 10",
-        operators={_NAME: {"min_item_words": 11, "max_ngram_words": 11}},
+        summary="after Llama 2 (Touvron et al. 2023): 80 % of a question's words, in runs of more than 10",
+        operators={_NAME: {"min_item_words": 11, "max_ngram_words": 11, "parts": ["question"]}},
         rules=(preset_rule("contaminated", f"list_max({_NAME}.covered) >= 0.8"),),
         notes=(
             _SETS,

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from tests.messages import assert_refused
 from winnow.filters import operators
-from winnow.filters.operators import KEYS, TEXT, Kernel, RowLookup, TextOperator, register_operator
+from winnow.filters.operators import KEYS, TEXT, Assets, Kernel, RowLookup, TextOperator, register_operator
+from winnow.pipelines.annotate import cross_rows
 from winnow.pipelines.annotate.cross_rows import CrossRowJob
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.operators import BoundOperator, passes_of
@@ -30,6 +31,12 @@ class NoConfig:
 
 
 asked: list[list[str]] = []  # the texts of each batch that was asked for its keys
+prepared: list[Assets] = []  # what each preparation of the lookup was given
+
+
+def prepare(config: NoConfig, assets: Assets) -> NoConfig:
+    prepared.append(assets)
+    return config
 
 
 def wanted_keys(_config: NoConfig, batch: pa.RecordBatch) -> pa.Array:
@@ -61,6 +68,7 @@ OPERATOR = TextOperator(
         offered_keys=offered_keys,
         load=load_shard,
         least_total=lambda _: 2,
+        prepare=prepare,
     ),
 )
 
@@ -69,6 +77,8 @@ OPERATOR = TextOperator(
 def registered() -> Iterator[None]:
     register_operator(OPERATOR)
     asked.clear()
+    prepared.clear()
+    cross_rows._prepare.cache_clear()
     yield
     del operators._REGISTERED[OPERATOR.name]
 
@@ -114,6 +124,13 @@ def test_keys_of_one_row_get_no_answer_and_others_that_of_the_smallest_id() -> N
         [("twice", 3, 2)],
         [],
     ]
+
+
+def test_what_a_lookup_opens_is_opened_once_a_process() -> None:
+    bound = bound_operator()
+    answers(bound, [(5, "twice", "a")], [(3, "twice", "a")])
+    answers(bound_operator(), [(5, "twice", "a")])
+    assert prepared == [bound.assets]
 
 
 def test_rows_that_the_operator_does_not_measure_neither_ask_nor_offer() -> None:
