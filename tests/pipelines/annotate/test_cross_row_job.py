@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tests.messages import assert_refused
 from winnow.filters import operators
 from winnow.filters.operators import KEYS, TEXT, Assets, Kernel, RowLookup, TextOperator, register_operator
-from winnow.pipelines.annotate import cross_rows
+from winnow.pipelines.annotate import meeting
 from winnow.pipelines.annotate.cross_rows import CrossRowJob
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.operators import BoundOperator, passes_of
@@ -78,7 +78,7 @@ def registered() -> Iterator[None]:
     register_operator(OPERATOR)
     asked.clear()
     prepared.clear()
-    cross_rows._prepare.cache_clear()
+    meeting._prepare.cache_clear()
     yield
     del operators._REGISTERED[OPERATOR.name]
 
