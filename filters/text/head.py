@@ -5,7 +5,7 @@ safetensors (`winnow.filters.models.heads.head`). A fastText model (`.bin`, `.ft
 text, as `text.classifier` does.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Final
@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.models.heads.head import DECIMALS, Head, read_head
+from winnow.filters.models.heads.head import DECIMALS, Head, HeadCard, read_head
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator, TextOperator
 from winnow.filters.text.classifier import NO_WORDS, FastTextScorer, classify
 from winnow.schemas.errors import RecipeError
@@ -122,6 +122,14 @@ def _reads(config: HeadConfig) -> tuple[str, ...]:
     if all(_is_fasttext(one) for one in config.heads):
         return texts
     return (*texts, f"{config.embedding}.vector", *((config.language,) if config.language else ()))
+
+
+def heads_with_cards(config: HeadConfig, assets: Assets) -> Iterator[tuple[str, HeadCard]]:
+    """The heads that say what they were trained on."""
+    for one in config.heads:
+        card = None if _is_fasttext(one) else read_head(assets.path(one.file)).card
+        if card is not None:
+            yield one.name, card
 
 
 def _load(config: HeadConfig, assets: Assets) -> Kernel:

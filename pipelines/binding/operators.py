@@ -125,6 +125,12 @@ class BoundOperator:
             return None
         return tuple(layer for layer in self.reads if layer != layout.SAMPLES)
 
+    @property
+    def model(self) -> str:
+        """A digest of the operator's name and of the files that it reads, which its settings do not change."""
+        digests = sorted(asset.digest for asset in self.assets.assets)
+        return fingerprint_of({"operator": self.operator.name, "files": digests})
+
     def key(self, keys: Mapping[str, str]) -> str:
         """Return the layer's key for one source, given the keys of the layers that it reads."""
         return self._key(keys, self.operator.depends(self.config))

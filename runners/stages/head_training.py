@@ -19,7 +19,7 @@ from winnow.filters.models.training.heads import (
     with_settings,
     write_head,
 )
-from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.pipelines.query import labelled_rows
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.query.label_tables import ANSWER, Labels, read_labels
@@ -68,7 +68,8 @@ def train_head(options: argparse.Namespace) -> int:
     labeller = RuleLabels(options.positives, options.negatives) if labels is None else TableLabels(labels, places.texts)
     examples, left_out = labelled_vectors(places, labeller, options.embedding, options.most, config.seed)
     layer = places.generation.layers[options.embedding]
-    embedding = {"layer": options.embedding, "keys": dict(layer.keys)}
+    models = [one.model for one in _recipe(options).operators if one.layer == options.embedding]
+    embedding = {"layer": options.embedding, "keys": dict(layer.keys)} | ({"model": models[0]} if models else {})
     trained = write_head(options.method, examples, config, embedding, output)
     if labels is not None:
         left_out = dict(labels.left_out) | left_out | {"of several grades, the mean": labels.several}
@@ -207,12 +208,16 @@ def _labels(options: argparse.Namespace, config: HeadTraining) -> Labels | None:
     return None
 
 
-def _places(options: argparse.Namespace) -> Places:
+def _recipe(options: argparse.Namespace) -> BoundRecipe:
     if options.recipe is None:
         raise RecipeError("train-quality: RECIPE is missing; expected the recipe whose store has the labelled texts")
-    recipe = load_recipe(options.recipe)
-    store = open_store(open_location(recipe.located(recipe.store.path)))
-    return Places(store, require_latest_for(bind(recipe), store), recipe.text)
+    return bind(load_recipe(options.recipe))
+
+
+def _places(options: argparse.Namespace) -> Places:
+    recipe = _recipe(options)
+    store = open_store(open_location(recipe.config.located(recipe.config.store.path)))
+    return Places(store, require_latest_for(recipe, store), recipe.config.text)
 
 
 def _output(value: str, endings: Sequence[str], what: str, flag: str = "--output") -> Path:

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("tokenizers", reason="needs the extra `embeddings`")
 
 from tests.faults.winnow import assert_clean, run_here, tree_hash
-from tests.filters.models.static_models import write_model
+from tests.filters.models.static_models import VECTORS, write_model
 from tests.messages import assert_told
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
@@ -95,6 +95,13 @@ def test_labels_become_heads_that_the_next_run_uses_on_any_number_of_workers(
         hashes.add(tree_hash(place, name))
     assert_clean(place)
     assert len(hashes) == 1
+    (place / "other").mkdir()
+    write_model(place / "other", {"embeddings": VECTORS[::-1].copy()})
+    other = (place / "store.yaml").read_text().replace("model: model.safetensors", "model: other/model.safetensors")
+    (place / "other.yaml").write_text(other)
+    done = run_here(place, "run", "other.yaml")
+    assert done.status == 1
+    assert_told(done.err, "head edu", "another model than text.embedding", "train it again")
     store = open_store(open_location(str(place / "store2")))
     generation = store.require_latest()
     found: dict[str, list[tuple[float, float]]] = {}

@@ -7,6 +7,7 @@ import pyarrow as pa
 from winnow.filters.extras import required_package
 from winnow.filters.image.decode.stills import require_decoders
 from winnow.filters.operators import PictureOperator
+from winnow.filters.text.head import HeadConfig, heads_with_cards
 from winnow.filters.video.decode.operator import VideoOperator
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.preflight.check import AskedOperators, AskedScores, Check
@@ -53,6 +54,19 @@ def _remarks(about: AskedOperators) -> Iterator[str]:
             yield f"{bound.layer}: {message}"
 
 
+def _heads_of_other_vectors(about: AskedOperators) -> Iterator[Problem]:
+    """Heads that were trained on vectors of another model: as long, perhaps, but with another meaning."""
+    models = {bound.layer: bound.model for bound in about.operators}
+    for bound in about.operators:
+        if not isinstance(bound.config, HeadConfig):
+            continue
+        for name, head in heads_with_cards(bound.config, bound.assets):
+            trained, now = head.embedding.get("model"), models.get(bound.config.embedding)
+            if trained is not None and now is not None and trained != now:
+                said = f"the head {name} was trained on vectors of another model than {bound.config.embedding} has"
+                yield Problem(bound.place, bound.path, f"{said}; train it again")
+
+
 _LOADED: set[str] = set()  # tasks that this process has loaded: a run checks at its beginning, and again when it scores
 
 
@@ -90,6 +104,7 @@ def _no_rows(schema: pa.Schema, side: int) -> pa.RecordBatch:
 
 CHECKS = (
     Check("failing-operators", AskedOperators, _failing_operators, order=1),
+    Check("heads-of-other-vectors", AskedOperators, _heads_of_other_vectors, order=1),
     Check("operator-remarks", AskedOperators, _remarks, order=2),
     Check("failing-scores", AskedScores, _failing_scores),
 )
