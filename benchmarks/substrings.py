@@ -80,6 +80,8 @@ def _beside_peer(folder: Path, quick: bool, as_json: bool) -> int:
     amounts = Amounts(QUICK_MANY if quick else MANY, MANY, SMALL)
     rounds = 1 if quick else 3
     settings = f"{{unit: byte, min_tokens: {BYTES}, keep: none}}"
+    for one in (settings, "{}"):  # what is compiled, is compiled once a machine
+        _ours(folder, one, SMALL)
     ours = timed("winnow, bytes", "documents", amounts, partial(_ours, folder, settings), rounds)
     words = timed("winnow, words", "documents", amounts, partial(_ours, folder, "{}"), rounds)
     rows, peers = [ours, words], {}
