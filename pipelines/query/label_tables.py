@@ -158,7 +158,7 @@ def _run(engine: duckdb.DuckDBPyConnection, path: str, query: str) -> duckdb.Duc
 
 
 def _damaged(path: str, error: Exception) -> SourceError:
-    return SourceError(f"{path}: cannot be read as a table: {one_line(error)[:160]}")
+    return SourceError(f"{path}: cannot be read as a table: {one_line(error).partition(' LINE ')[0]}")
 
 
 def _number(value: str) -> float | None:
