@@ -23,6 +23,7 @@ from winnow.filters.duplicates.normal_form import numeral_forms
 from winnow.filters.duplicates.shingle_hashes import DONE, PLACES, RING, ROOM, SUMS, begin, walk
 from winnow.filters.duplicates.shingles import POWER, power_of
 from winnow.filters.language.kernels.hashes import mixed
+from winnow.filters.language.kernels.open_tables import look_up, open_keys
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.language.words.pieces import with_room
 from winnow.schemas.errors import RecipeError
@@ -126,7 +127,7 @@ def build_index(
     begins = np.searchsorted(number, np.arange(len(grams) + 1))
     kept = np.arange(len(number)) - begins[number] < MOST_PLACES
     filters, bits = _filter(values_of_sizes)
-    keys, values = _table(grams)
+    keys, values = open_keys(grams)
     return Index(
         sets=tuple(one.name for one in sets),
         empty=tuple(one.empty for one in sets),
@@ -217,24 +218,6 @@ def _filter(values: Sequence[Hashes]) -> tuple[Ints, Hashes]:
         np.bitwise_or.at(found, (at >> _SIX).astype(np.int64), _ONE << (at & _LOW))
         words.append(found)
     return np.array(begins, np.int64), np.concatenate(words)
-
-
-def _table(grams: Hashes) -> tuple[Hashes, NDArray[np.int32]]:
-    """The keys of a table with open addressing, and the number of the n-gram of each."""
-    slots = 1 << (2 * len(grams) + 1).bit_length()
-    keys, values = np.zeros(slots, np.uint64), np.zeros(slots, np.int32)
-    _fill(grams, keys, values)
-    return keys, values
-
-
-@kernel
-def _fill(grams, keys, values):  # type: ignore[no-untyped-def]
-    for number in range(len(grams)):
-        slot = np.int64((grams[number] >> _ONE) & np.uint64(len(keys) - 1))
-        while keys[slot] != 0:
-            slot = (slot + 1) & (len(keys) - 1)
-        keys[slot] = grams[number]
-        values[slot] = number
 
 
 @kernel
@@ -352,7 +335,4 @@ def _mark(rolled, filled, before, size, power, begin_at, bits, maybe, number):  
 def _number(value, size, keys, numbers):  # type: ignore[no-untyped-def]
     """The number of an n-gram, or -1."""
     gram = mixed(value + np.uint64(size)) | _ONE
-    slot = np.int64((gram >> _ONE) & np.uint64(len(keys) - 1))
-    while keys[slot] != 0 and keys[slot] != gram:
-        slot = (slot + 1) & (len(keys) - 1)
-    return np.int64(numbers[slot]) if keys[slot] == gram else np.int64(-1)
+    return np.int64(look_up(keys, numbers, gram))

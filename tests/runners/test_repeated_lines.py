@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.winnow import assert_clean, ended, run_here, tree_hash
-from tests.runners.test_annotate import table
+from tests.faults.winnow import assert_clean, ended, run_here
+from tests.runners.text_stores import exported, rows_of_layer, run_again, write_texts
 from winnow.runners.stages import meetings
 from winnow.runners.stages.running.engine_jobs import EngineJobs
 
@@ -28,22 +28,10 @@ TEXTS += ["", "One line.", "Draft of a page\n" + FOOTER, MENU.upper(), "Seen twi
 
 
 def write(folder: Path, name: str, texts: list[str]) -> None:
-    (folder / "pages").mkdir(parents=True, exist_ok=True)
-    rows = [json.dumps({"id": f"{name}-{number}", "text": text}) for number, text in enumerate(texts)]
-    (folder / "pages" / f"{name}.jsonl").write_text("\n".join(rows) + "\n")
-    (folder / "recipe.yaml").write_text(RECIPE)
+    write_texts(folder, name, texts, RECIPE)
 
 
-def measured(folder: Path) -> dict[bytes, tuple[str, dict[str, object]]]:
-    """Of each sample, its text and its row of the layer."""
-    samples, layer = table(folder, "samples"), table(folder, "text.repeated_lines").to_pylist()
-    pairs = zip(samples["text"].to_pylist(), layer, strict=True)
-    return dict(zip(samples["id"].to_pylist(), pairs, strict=True))
-
-
-def left(folder: Path) -> list[str]:
-    """The texts that are exported."""
-    return [json.loads(line)["text"] for file in sorted((folder / "out").rglob("*.jsonl")) for line in file.open()]
+measured = partial(rows_of_layer, layer="text.repeated_lines")
 
 
 @pytest.mark.processes
@@ -56,23 +44,20 @@ def test_lines_that_other_shards_have_are_removed_at_export_whatever_the_workers
         write(place, "b", TEXTS[:2])
     ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
     rows = measured(folder)
-    footers = [text.count(FOOTER) for text in left(folder)]
-    assert (sum(footers), sum(text.lower().count(MENU.lower()) for text in left(folder))) == (2, 1)  # with the draft
-    assert "Seen twice here.\nShort" in left(folder)
+    footers = [text.count(FOOTER) for text in exported(folder)]
+    assert (sum(footers), sum(text.lower().count(MENU.lower()) for text in exported(folder))) == (
+        2,
+        1,
+    )  # with the draft
+    assert "Seen twice here.\nShort" in exported(folder)
     first = min(one for one, (text, _) in rows.items() if FOOTER in text and not text.startswith("Draft"))
     assert FOOTER.encode() in without(*rows[first])
     by_text = dict(rows.values())
     assert by_text["Draft of a page\n" + FOOTER]["status"] == "not_selected"
     assert by_text["One line."] == {"status": "ok", "lines": 1, "repeated": 0, "removed_ratio": 0, "removed": []}
     assert_clean(folder)
-    before = tree_hash(folder)
-    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
-    assert tree_hash(folder) == before
-
-    monkeypatch.setattr(meetings, "EngineJobs", partial(EngineJobs, here_bytes=-1))  # on workers, however small
-    ended(run_here(again, "run", "recipe.yaml", "--workers", "2"))
+    run_again(folder, again, monkeypatch)
     assert measured(again) == rows
-    assert (left(again), tree_hash(again)) == (left(folder), before)
 
     write(grown, "a", TEXTS)
     ended(run_here(grown, "run", "recipe.yaml", "--workers", "1"))
@@ -111,7 +96,7 @@ def test_the_template_of_a_site_is_cut_out_whatever_the_workers_and_files(
             rows = [json.dumps({"id": url, "url": url, "text": text}) for url, text in some[::order]]
             (folder / "pages" / f"{part}.jsonl").write_text("\n".join(rows) + "\n")
         ended(run_here(folder, "run", "recipe.yaml", "--workers", workers))
-        found[name] = sorted(left(folder))
+        found[name] = sorted(exported(folder))
         monkeypatch.setattr(meetings, "EngineJobs", partial(EngineJobs, here_bytes=-1))
     assert found["one"] == found["two"]
     kept = [text.replace(f"\n{FOOTER}", "").replace(f"{MENU}\n", "") for _, text in pages[:5]]

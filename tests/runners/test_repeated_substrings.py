@@ -1,16 +1,13 @@
 """Runs of tokens that repeat across a store, from the command line: measured over all shards, and removed at export."""
 
-import json
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.faults.winnow import assert_clean, ended, run_here, tree_hash
+from tests.faults.winnow import assert_clean, ended, run_here
 from tests.filters.text.test_repeated_substrings import measured as expected
-from tests.runners.test_annotate import table
-from winnow.runners.stages import meetings
-from winnow.runners.stages.running.engine_jobs import EngineJobs
+from tests.runners.text_stores import exported, rows_of_layer, run_again, write_texts
 
 RECIPE = """
 version: 1
@@ -29,22 +26,10 @@ TEXTS += ["", "One line.", f"Draft of a page. {NOTICE}", NOTICE, f"{NOTICE}\n{NO
 
 
 def write(folder: Path, name: str, texts: list[str], keep: str) -> None:
-    (folder / "pages").mkdir(parents=True, exist_ok=True)
-    rows = [json.dumps({"id": f"{name}-{number}", "text": text}) for number, text in enumerate(texts)]
-    (folder / "pages" / f"{name}.jsonl").write_text("\n".join(rows) + "\n")
-    (folder / "recipe.yaml").write_text(RECIPE.replace("KEEP", keep))
+    write_texts(folder, name, texts, RECIPE.replace("KEEP", keep))
 
 
-def layer(folder: Path) -> dict[bytes, tuple[str, dict[str, object]]]:
-    """Of each sample, its text and its row of the layer."""
-    samples, rows = table(folder, "samples"), table(folder, "text.repeated_substrings").to_pylist()
-    pairs = zip(samples["text"].to_pylist(), rows, strict=True)
-    return dict(zip(samples["id"].to_pylist(), pairs, strict=True))
-
-
-def left(folder: Path) -> list[str]:
-    """The texts that are exported."""
-    return [json.loads(line)["text"] for file in sorted((folder / "out").rglob("*.jsonl")) for line in file.open()]
+layer = partial(rows_of_layer, layer="text.repeated_substrings")
 
 
 @pytest.mark.processes
@@ -65,16 +50,10 @@ def test_runs_that_other_shards_have_are_removed_at_export_whatever_the_workers(
     assert [rows[one][1] for one in compared] == [
         {"status": "ok", **row} for row in expected([rows[one][0] for one in compared], numbers, keep=keep)
     ]
-    assert sum(text.count(NOTICE) for text in left(folder)) == (2 if keep == "first" else 1)  # with the draft
+    assert sum(text.count(NOTICE) for text in exported(folder)) == (2 if keep == "first" else 1)  # with the draft
     assert_clean(folder)
-    before = tree_hash(folder)
-    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
-    assert tree_hash(folder) == before
-
-    monkeypatch.setattr(meetings, "EngineJobs", partial(EngineJobs, here_bytes=-1))  # on workers, however small
-    ended(run_here(again, "run", "recipe.yaml", "--workers", "2"))
+    run_again(folder, again, monkeypatch)
     assert layer(again) == rows
-    assert (left(again), tree_hash(again)) == (left(folder), before)
 
     write(grown, "a", TEXTS, keep)
     ended(run_here(grown, "run", "recipe.yaml", "--workers", "1"))

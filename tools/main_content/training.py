@@ -18,9 +18,9 @@ from winnow.filters.extraction.main_content.model import (
     Trees,
     crossed,
     linear_scores,
-    open_keys,
     rows_of,
 )
+from winnow.filters.language.kernels.open_tables import open_keys
 
 Table = npt.NDArray[np.float32]
 LEAST_DOMAINS = {"names": 3, "words": 4, "signs": 3}

@@ -44,8 +44,8 @@ from winnow.filters.extraction.main_content.sheet import (
     UNTIL,
     is_letter,
     is_space,
-    look_up,
 )
+from winnow.filters.language.kernels.open_tables import look_up
 from winnow.schemas.kernels import leaf
 
 _BASIS, _PRIME = np.uint64(FNV_BASIS), np.uint64(FNV_PRIME)

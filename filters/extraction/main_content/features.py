@@ -22,7 +22,7 @@ from winnow.filters.extraction.main_content.measures import (
     mixed,
 )
 from winnow.filters.extraction.main_content.names import HEADING_LEVEL, MARKS, NUMBER
-from winnow.filters.extraction.main_content.sheet import slot_of
+from winnow.filters.language.kernels.open_tables import slot_of
 from winnow.schemas.kernels import kernel, leaf
 
 Floats = npt.NDArray[np.float64]

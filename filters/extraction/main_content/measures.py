@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.extraction.main_content.names import FNV_BASIS, FNV_PRIME
-from winnow.filters.extraction.main_content.sheet import slot_of
+from winnow.filters.language.kernels.open_tables import slot_of
 from winnow.schemas.kernels import kernel, leaf
 
 Keys = npt.NDArray[np.uint64]

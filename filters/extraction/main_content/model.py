@@ -16,7 +16,7 @@ from winnow.filters.extraction.main_content.features import KINDS, filled
 from winnow.filters.extraction.main_content.measures import COPIES, WORDS
 from winnow.filters.extraction.main_content.names import BIT, HEADING_LEVEL, MARKS, NUMBER
 from winnow.filters.extraction.main_content.network import MOST_BLOCKS, Network, logits
-from winnow.filters.extraction.main_content.sheet import look_up, slot_of
+from winnow.filters.language.kernels.open_tables import look_up, open_keys
 from winnow.schemas.kernels import arithmetic, kernel
 
 Table = npt.NDArray[np.float32]
@@ -90,23 +90,6 @@ class KindWeights:
         )  # in a fixed order, which a matrix product does not have
         found = np.exp(sums - sums.max())
         return np.asarray(found / found.sum(), np.float32)
-
-
-def open_keys(keys: Keys) -> tuple[Keys, npt.NDArray[np.int32]]:
-    """An open-addressing table that finds the row of each key."""
-    size = 8
-    while size < 2 * len(keys):
-        size *= 2
-    table, rows = np.zeros(size, np.uint64), np.zeros(size, np.int32)
-    _put_all(table, rows, keys)
-    return table, rows
-
-
-@kernel
-def _put_all(table, rows, keys):  # type: ignore[no-untyped-def]
-    for place in range(len(keys)):
-        slot = slot_of(table, keys[place])
-        table[slot], rows[slot] = keys[place], place
 
 
 @kernel

@@ -22,9 +22,9 @@ from winnow.filters.extraction.main_content.sheet import (
     NAME,
     TAG,
     is_space,
-    look_up,
     name_hash,
 )
+from winnow.filters.language.kernels.open_tables import look_up
 from winnow.schemas.kernels import leaf
 
 _BLOCK, _CONCEALED, _ENDS_P = int(Kind.BLOCK), int(Kind.HIDDEN), int(Kind.ENDS_PARAGRAPH)

@@ -79,23 +79,6 @@ def found_byte(source, byte, at, end):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def slot_of(table, key):  # type: ignore[no-untyped-def]
-    """The slot of an open table that holds a key, or the empty one where it belongs."""
-    mask = np.uint64(len(table) - 1)
-    slot = (key ^ (key >> np.uint64(29))) & mask
-    while table[slot] != 0 and table[slot] != key:
-        slot = (slot + np.uint64(1)) & mask
-    return slot
-
-
-@leaf
-def look_up(keys, numbers, key):  # type: ignore[no-untyped-def]
-    """The number of a key in an open table, or -1."""
-    slot = slot_of(keys, key)
-    return numbers[slot] if keys[slot] != 0 else -1
-
-
-@leaf
 def name_hash(source, at, end):  # type: ignore[no-untyped-def]
     """The hash of a name, in lower case."""
     found = _BASIS
