@@ -25,7 +25,7 @@ from winnow.filters.operators import ANSWERS, TEXT, Assets, ColumnName, Kernel, 
 from winnow.filters.spans import SPANS, spans_column
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between
-from winnow.schemas.uint128 import words_of
+from winnow.schemas.uint128 import places_of, words_of
 
 ID: Final = "samples.id"
 
@@ -177,11 +177,11 @@ def _layer(
     lines = compared_lines(config, batch)
     owners = _owners(lines.documents)
     of, own = owners[lines.compared], _halves(lines.keys)
-    at = _places(keys, own)
+    at = places_of(keys, own)
     repeated = at >= 0
     if config.min_share:
         every = np.full(batch.num_rows, -1)  # where the number of texts is that this one is compared with
-        every[lines.sharing] = _places(keys, _halves(lines.groups))
+        every[lines.sharing] = places_of(keys, _halves(lines.groups))
         repeated &= every[of] >= 0
         repeated[repeated] = totals[at[repeated]] / totals[every[of[repeated]]] >= config.min_share
     if config.keep == "none":
@@ -205,15 +205,6 @@ def _layer(
         spans_column(bounds, spans.astype(np.int32)),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=WRITES)
-
-
-def _places(keys: Halves, wanted: Halves) -> Ints:
-    """Where each wanted key is among sorted ones; -1 if it is not there."""
-    at = np.searchsorted(keys[0], wanted[0])
-    last = np.searchsorted(keys[0], wanted[0], "right")
-    while len(left := np.flatnonzero(at < last)[keys[1][at[at < last]] != wanted[1][at < last]]):
-        at[left] += 1  # keys that begin with the same eight bytes, if ever
-    return np.where(at < last, at, -1)
 
 
 def _later(documents: Ints, keys: Halves) -> npt.NDArray[np.bool_]:

@@ -33,6 +33,7 @@ from winnow.filters.language.words.windows import (
 from winnow.filters.operators import ANSWERS, TEXT, Assets, Kernel, RowLookup, TextOperator
 from winnow.filters.spans import SPANS, spans_column
 from winnow.schemas.recipe.checks import Between
+from winnow.schemas.uint128 import places_of
 
 ID: Final = "samples.id"
 _PART_BYTES = 1 << 18
@@ -171,17 +172,8 @@ class _Found:
 
     def places_of(self, wanted: Pairs) -> Ints:
         """The place of each wanted key, or -1."""
-        halves = np.append(self.halves, np.zeros((1, 2), np.uint64), 0)  # beyond the last
-        at = np.searchsorted(self.halves[:, 0], wanted[:, 0])
-        left = np.flatnonzero((at < len(self.halves)) & (halves[at, 0] == wanted[:, 0]))
-        found = np.full(len(at), -1, np.int64)
-        while len(left):  # once more only for keys with the same first half, if ever
-            same = halves[at[left], 1] == wanted[left, 1]
-            found[left[same]] = self.order[at[left[same]]]
-            left = left[~same]
-            at[left] += 1
-            left = left[(at[left] < len(self.halves)) & (halves[at[left], 0] == wanted[left, 0])]
-        return found
+        at = places_of((self.halves[:, 0], self.halves[:, 1]), (wanted[:, 0], wanted[:, 1]))
+        return np.append(self.order, -1)[at]
 
 
 def _layer(

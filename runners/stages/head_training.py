@@ -57,7 +57,8 @@ def train_head(options: argparse.Namespace) -> int:
     config = _config(options)
     require_sides(options, answers=config.answer == "grade")
     output = _output(options.output, (".safetensors",), "a head")
-    places = _places(options)
+    recipe = _recipe(options)
+    places = _places(recipe)
     if options.embedding not in places.generation.layers:
         raise RecipeError(
             f"{options.recipe}: the store has no layer {shown(options.embedding)}; add it to `annotate`, and run "
@@ -68,7 +69,7 @@ def train_head(options: argparse.Namespace) -> int:
     labeller = RuleLabels(options.positives, options.negatives) if labels is None else TableLabels(labels, places.texts)
     examples, left_out = labelled_vectors(places, labeller, options.embedding, options.most, config.seed)
     layer = places.generation.layers[options.embedding]
-    models = [one.model for one in _recipe(options).operators if one.layer == options.embedding]
+    models = [one.model for one in recipe.operators if one.layer == options.embedding]
     embedding = {"layer": options.embedding, "keys": dict(layer.keys)} | ({"model": models[0]} if models else {})
     trained = write_head(options.method, examples, config, embedding, output)
     if labels is not None:
@@ -113,7 +114,7 @@ def labelled_texts(options: argparse.Namespace, labels: Labels) -> Iterator[tupl
         for text, label in zip(labels.texts, labels.values.tolist(), strict=True):
             yield (text, None), label > 0
         return
-    places = _places(options)
+    places = _places(_recipe(options))
     yield from labelled_rows.labelled_texts(places, TableLabels(labels, places.texts))
 
 
@@ -124,7 +125,7 @@ def write_prompts(options: argparse.Namespace) -> int:
     if options.prompts < 1:
         raise WinnowError(f"--prompts {options.prompts}: expected 1 or more")
     found = labelled_rows.texts_to_label(
-        _places(options), options.where, options.prompts, PROMPT_CHARACTERS, options.seed
+        _places(_recipe(options)), options.where, options.prompts, PROMPT_CHARACTERS, options.seed
     )
     rows = [(name.hex(), language or "", prompt(rubric, text, language or "")) for name, (text, language) in found]
     if not rows:
@@ -214,8 +215,7 @@ def _recipe(options: argparse.Namespace) -> BoundRecipe:
     return bind(load_recipe(options.recipe))
 
 
-def _places(options: argparse.Namespace) -> Places:
-    recipe = _recipe(options)
+def _places(recipe: BoundRecipe) -> Places:
     store = open_store(open_location(recipe.config.located(recipe.config.store.path)))
     return Places(store, require_latest_for(recipe, store), recipe.config.text)
 
