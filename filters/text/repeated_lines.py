@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.language.kernels.digests import digest_column, digests_of
-from winnow.filters.language.kernels.spans import Texts, Words, strings_at, texts_of
+from winnow.filters.language.kernels.spans import Texts, Words, owners_of, shares_of_characters, strings_at, texts_of
 from winnow.filters.language.passages.passages import newline_runs, trimmed
 from winnow.filters.operators import ANSWERS, TEXT, Assets, ColumnName, Kernel, RowLookup, TextOperator
 from winnow.filters.spans import SPANS, spans_column
@@ -85,7 +85,7 @@ def compared_lines(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> _Lines
         begins = _paragraph_starts(texts, pieces) if config.unit == "paragraph" else _text_starts(pieces)
         documents, starts = np.searchsorted(begins, documents), starts[begins]
         ends = ends[np.append(begins[1:], len(ends))[: len(begins)] - 1]
-    owners = _owners(documents)
+    owners = owners_of(documents)
     groups, there = _groups(config, batch)
     long = np.flatnonzero((ends - starts >= config.min_chars) & there[owners])  # characters have a byte or more
     written = strings_at(texts, starts[long], ends[long])
@@ -124,11 +124,6 @@ def _column(halves: npt.NDArray[np.uint64]) -> pa.Array:
     return digest_column(halves, np.ones(len(halves), np.bool_))
 
 
-def _owners(documents: Ints) -> Ints:
-    """The text of each line."""
-    return np.repeat(np.arange(len(documents) - 1), np.diff(documents))
-
-
 def _breaks(texts: Texts) -> Ints:
     """Where the newlines of these texts are, and the end of the buffer."""
     begin, end = texts.offsets[0], texts.offsets[-1]
@@ -153,7 +148,7 @@ def _text_starts(lines: Words) -> Ints:
 def offered_keys(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> tuple[Ints, pa.Array]:
     """The rows and keys of all lines that are compared, and of what their share is of."""
     lines = compared_lines(config, batch)
-    rows = np.concatenate([_owners(lines.documents)[lines.compared], lines.sharing])
+    rows = np.concatenate([owners_of(lines.documents)[lines.compared], lines.sharing])
     return rows, pa.concat_arrays([lines.keys, lines.groups])
 
 
@@ -175,7 +170,7 @@ def _layer(
     batch: pa.RecordBatch,
 ) -> pa.RecordBatch:
     lines = compared_lines(config, batch)
-    owners = _owners(lines.documents)
+    owners = owners_of(lines.documents)
     of, own = owners[lines.compared], _halves(lines.keys)
     at = places_of(keys, own)
     repeated = at >= 0
@@ -193,15 +188,11 @@ def _layer(
     removed = np.zeros(len(owners), np.bool_)
     removed[lines.compared[lost]] = True
     bounds, starts, ends = _spans(lines, owners, removed)
-    texts, rows = lines.texts, batch.num_rows
-    cut = _owners(bounds)  # the text of each span
-    gone = np.bincount(cut, pc.utf8_length(strings_at(texts, starts, ends)).to_numpy(), rows)
-    every = np.maximum(pc.utf8_length(texts.array).to_numpy(), 1)
-    spans = np.stack([starts, ends], 1) - texts.offsets[cut, None]
+    spans = np.stack([starts, ends], 1) - lines.texts.offsets[owners_of(bounds), None]
     columns = [
         pa.array(np.diff(lines.documents)),
-        pa.array(np.bincount(of[repeated], minlength=rows)),
-        pa.array(gone / every),
+        pa.array(np.bincount(of[repeated], minlength=batch.num_rows)),
+        pa.array(shares_of_characters(lines.texts, bounds, starts, ends)),
         spans_column(bounds, spans.astype(np.int32)),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=WRITES)

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.language.kernels.digests import digest_column
-from winnow.filters.language.kernels.spans import Texts, strings_at, texts_of
+from winnow.filters.language.kernels.spans import Texts, owners_of, shares_of_characters, texts_of
 from winnow.filters.language.words.windows import (
     Anchors,
     Hashes,
@@ -204,8 +204,8 @@ def _layer(
     columns = [
         pa.array(np.diff(tokens.documents)),
         pa.array(np.diff(counts[tokens.documents])),
-        pa.array(_shares(compared.texts, bounds, spans)),
-        spans_column(bounds, (spans - compared.texts.offsets[_owners(bounds), None]).astype(np.int32)),
+        pa.array(shares_of_characters(compared.texts, bounds, *spans.T)),
+        spans_column(bounds, (spans - compared.texts.offsets[owners_of(bounds), None]).astype(np.int32)),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=WRITES)
 
@@ -229,11 +229,6 @@ def _covered(tokens: Tokens, windows: Ints, size: int) -> Flags:
     steps = np.bincount(windows, minlength=len(tokens.starts) + 1)
     steps -= np.bincount(windows + size, minlength=len(steps))
     return np.cumsum(steps[:-1]) > 0
-
-
-def _owners(bounds: Ints) -> Ints:
-    """The text of each span."""
-    return np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
 
 
 def _spans(compared: _Compared, removed: Flags, unit: str) -> tuple[Ints, Ints]:
@@ -271,14 +266,6 @@ def _to_characters(texts: Texts, starts: Ints, ends: Ints) -> None:
     for _ in range(3):
         starts += follows[starts]
         ends -= follows[ends]
-
-
-def _shares(texts: Texts, bounds: Ints, spans: Ints) -> npt.NDArray[np.float64]:
-    """The share of each text's characters that lies in its spans."""
-    gone = pc.utf8_length(strings_at(texts, spans[:, 0], spans[:, 1])).to_numpy()
-    every = np.maximum(pc.utf8_length(texts.array).to_numpy(), 1)
-    shares: npt.NDArray[np.float64] = np.bincount(_owners(bounds), gone, len(bounds) - 1) / every
-    return shares
 
 
 def _load_first(config: RepeatedSubstringsConfig, answers: pa.RecordBatch) -> Kernel:

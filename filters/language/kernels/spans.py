@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +60,17 @@ def strings_at(texts: Texts, starts: npt.NDArray[np.int64], ends: npt.NDArray[np
     offsets = np.stack([starts, ends], 1).reshape(-1)  # every other element is what lies between two ranges
     every = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(texts.buffer))
     return every.take(pa.array(np.arange(0, len(every), 2)))
+
+
+def owners_of(bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The text of each piece, where text i has the pieces `bounds[i]` to `bounds[i + 1]`."""
+    return np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+
+
+def shares_of_characters(
+    texts: Texts, bounds: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """The share of each text's characters that lies in its ranges of the buffer, which ascend."""
+    within = np.bincount(owners_of(bounds), pc.utf8_length(strings_at(texts, starts, ends)).to_numpy(), len(bounds) - 1)
+    shares: npt.NDArray[np.float64] = within / np.maximum(pc.utf8_length(texts.array).to_numpy(), 1)
+    return shares
