@@ -108,7 +108,9 @@ def test_a_thousand_objects_go_in_one_request(moto: Server, monkeypatch: pytest.
 
 def answered(body: str, status: str = "200 OK") -> bytes:
     xml = f"<?xml version='1.0'?>{body}".encode()
-    return f"HTTP/1.1 {status}\r\nContent-Type: application/xml\r\nContent-Length: {len(xml)}\r\n\r\n".encode() + xml
+    # Without the last header a client may send its next request into the closing connection, where nobody counts it.
+    lines = [f"HTTP/1.1 {status}", "Content-Type: application/xml", f"Content-Length: {len(xml)}", "Connection: close"]
+    return "\r\n".join([*lines, "", ""]).encode() + xml
 
 
 def test_a_service_that_does_not_know_batches_gets_one_request_for_each(
