@@ -110,10 +110,6 @@ def _no_remarks(_settings: Any, _counted: Mapping[str, int]) -> tuple[str, ...]:
     return ()
 
 
-def _undescribed(_: Any) -> str:
-    return ""
-
-
 @dataclass(frozen=True)
 class DuplicateKind:
     """A kind of duplicates. Picklable, by its name.
@@ -151,7 +147,8 @@ class DuplicateKind:
     undecided: tuple[str, ...] = ("max_bucket", "max_cluster")  # settings that change no value of the layer
     bind: Callable[[Any, Any], Any] = _as_written
     """The settings with everything filled in, given the recipe's and the configuration of the signature's operator."""
-    described: Callable[[Any], str] = _undescribed  # what was searched for, in a card, given the bound settings
+    described: Callable[[Any], str] | None = None
+    """What was searched for, in a card, given the bound settings; the summary, for a kind that says no more."""
     remarks: Callable[[Any, Mapping[str, int]], tuple[str, ...]] = _no_remarks
     """What to say after a search, given the bound settings and the sums of what its steps have counted."""
 
@@ -199,6 +196,11 @@ class AskedKind:
     def search(self) -> Search | None:
         """Finds similar nodes; None if only equal ones are found."""
         return self.kind.search
+
+    @property
+    def described(self) -> str:
+        """What is searched for, in a card."""
+        return self.kind.described(self.settings) if self.kind.described else self.kind.summary
 
     @property
     def deciding(self) -> dict[str, Json]:

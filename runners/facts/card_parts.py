@@ -117,8 +117,7 @@ def _searched(recipe: BoundRecipe) -> str:
     config = recipe.config.dedupe
     if config is None:
         return ""
-    asked = (recipe.searched[kind.name] for kind in kinds_chosen_in(recipe.kinds))
-    searches = list(filter(None, (one.kind.described(one.settings) for one in asked)))
+    searches = [recipe.searched[kind.name].described for kind in kinds_chosen_in(recipe.kinds)]
     chosen = ", ".join(dict.fromkeys([*map(str, config.representative), "id"]))
     stays = f"Of each cluster the first by {chosen} is kept" if config.representative else "None of them is dropped"
     return f"\nDuplicates searched for: {text('; '.join(searches))}. {text(stays)}.\n"
