@@ -3,9 +3,9 @@
     python -m tools.mutants called [--in FOLDER …]    notes which test file calls which function, once (a `make test`)
     python -m tools.mutants run [--sample 60] [--seed 1] [--since REVISION] [--in FOLDER …] [--processes]
 
-`run` draws changes evenly from all functions (from files changed since REVISION), and for each runs the test files
-that called that function, those that call it most first, until one fails. `--processes` runs the tests of whole
-processes on what survives. The survivors are printed last; read them: some change nothing that anybody could see.
+`run` draws changes evenly from all functions (from files changed since REVISION), and for each runs the tests that
+called that function, the nearest first, and then their whole files, until one fails. `--processes` runs the tests of
+whole processes on what survives. The survivors are printed last; read them: some change nothing that anybody could see.
 """
 
 import argparse
@@ -18,14 +18,16 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass
+from itertools import takewhile
 
 from tools.mutating.import_hook import REPOSITORY, ROOMS, compiled, mutations
 
 CACHE = REPOSITORY / ".cache" / "mutants"
 HOOKS = REPOSITORY / "tools" / "mutating"
 SLOWEST_SECONDS = 900  # a mutant whose tests take longer goes round in circles, and counts as noticed
+FIRST_TESTS, MOST_TESTS = 25, 200  # tried before whole files
 TESTS = ("-q", "-x", "-p", "no:cacheprovider", "--no-header", "-n", "2", "--dist", "loadfile")
 
 
@@ -65,15 +67,26 @@ def drawn(files: list[str], size: int, seed: int) -> list[Mutant]:
     return [random_of.choice(by_function[name]) for name in names]
 
 
-def callers() -> dict[str, list[str]]:
-    """The test files that called each function, those with most tests that do so first."""
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
+def callers() -> dict[str, dict[str, int]]:
+    """The tests that called each function, without their parameters, each with how many functions it calls."""
+    found: dict[str, dict[str, int]] = defaultdict(dict)
     for part in sorted(CACHE.glob("*.jsonl")):
         for line in part.read_text("utf-8").splitlines():
             one = json.loads(line)
+            test, size = one["test"].partition("[")[0], len(one["called"])
             for function in one["called"]:
-                counts[function][one["test"].partition("::")[0]] += 1
-    return {function: [file for file, _ in found.most_common()] for function, found in counts.items()}
+                found[function][test] = min(size, found[function].get(test, size))
+    return found
+
+
+def by_nearness(mutant: Mutant, tests: dict[str, int]) -> list[str]:
+    """Those of the mutant's own room first; of one room, those that call least besides, which are the quickest."""
+
+    def distance(test: str) -> int:
+        pairs = zip(test.partition("::")[0].split("/")[1:], mutant.file.split("/"), strict=False)
+        return -len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+
+    return sorted(tests, key=lambda test: (distance(test), tests[test], test))
 
 
 def nearest(mutant: Mutant) -> list[str]:
@@ -108,6 +121,19 @@ def noticed(mutant: Mutant | None, tests: list[str], *more: str) -> bool:
     if running.returncode not in (0, 1, 2, 5):
         raise SystemExit(f"mutants: pytest ended with status {running.returncode}:\n{said[-2000:]}")
     return running.returncode in (1, 2)
+
+
+def noticed_by(mutant: Mutant, tests: dict[str, int] | None) -> bool:
+    """Whether the tests that call the changed function fail, or else their files: what is kept for a process, a test
+    may have called before."""
+    if not tests:
+        return noticed(mutant, nearest(mutant))
+    ordered = by_nearness(mutant, tests)
+    if noticed(mutant, ordered[:FIRST_TESTS], "-n", "0"):
+        return True
+    if ordered[FIRST_TESTS:] and noticed(mutant, ordered[FIRST_TESTS:MOST_TESTS]):
+        return True
+    return noticed(mutant, list(dict.fromkeys(test.partition("::")[0] for test in ordered)))
 
 
 def note_calls(folders: list[str]) -> int:
@@ -149,7 +175,7 @@ def main() -> int:
     sample = drawn(files_of(options.folders, options.since), options.sample, options.seed)
     survived = []
     for number, mutant in enumerate(sample, start=1):
-        killed = noticed(mutant, known.get(mutant.function) or nearest(mutant))
+        killed = noticed_by(mutant, known.get(mutant.function))
         print(f"{number}/{len(sample)}  {'noticed ' if killed else 'SURVIVED'}  {mutant}", flush=True)
         survived += [] if killed else [mutant]
     print(f"make test notices {len(sample) - len(survived)} of {len(sample)}", flush=True)
