@@ -47,6 +47,10 @@ REQUESTS = "requests"
 
 EDGE_BYTES = 32  # both directions of an edge
 
+ROUNDS_A_JOB = 4
+"""Rounds of star contraction that share a job: a cluster starts a job in tens of seconds, and a dozen rounds end nearly
+every contraction. Rounds after the last one needed change nothing."""
+
 EDGES = pa.schema([pa.field("first", pa.uint64(), nullable=False), pa.field("second", pa.uint64(), nullable=False)])
 """Edges of a forest or a star; the smaller node comes first."""
 
@@ -119,9 +123,9 @@ def max_star_rounds(edges: int) -> int:
 
 @dataclass(frozen=True)
 class StarRound:
-    """One round of star contraction: shortens the paths between nodes.
+    """One round of star contraction: makes fewer and shorter edges of those of the round before.
 
-    It reads the edges of the round before, or those of the forests, and writes fewer and shorter ones.
+    The first round of a job reads the table that the job before wrote, or the forests; the last one writes a table.
     """
 
     search: Search
@@ -142,7 +146,11 @@ class StarRound:
     def send_edges(self, part: int) -> Iterator[AddressedBlock]:
         """Send the edges of one table to the partitions of both of their ends."""
         what = f"{self.kind}/{_STARS}-{self.number - 1}" if self.number else f"{self.kind}/{_FORESTS}"
-        edges = edges_of([read_part(self.search.store.objects, self.search.scratch, what, part)])
+        yield from self._send_edges(
+            part, edges_of([read_part(self.search.store.objects, self.search.scratch, what, part)])
+        )
+
+    def _send_edges(self, part: int, edges: Edges) -> Iterator[AddressedBlock]:
         if part == 0:
             yield from empty_blocks(self.partitions, "stars", EDGES)
         yield from self._send(f"edges-{part}", mirrored(*edges))
@@ -156,8 +164,12 @@ class StarRound:
             yield from empty_blocks(self.partitions, "stars", EDGES)
         yield from self._send(f"upward-{partition}", downward(*large_star(first, second)))
 
+    def pass_on(self, partition: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
+        """Join each node and its smaller neighbours to the smallest of them, and send those edges to the next round."""
+        return self._send_edges(partition, small_star(*edges_of(batches)))
+
     def join_downward(self, partition: int, batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
-        """Join each node and its smaller neighbours to the smallest of them, and write those edges as a table."""
+        """Join them likewise, and write those edges as a table."""
         batch = edges_batch(small_star(*edges_of(batches)))
         put_part(
             self.search.store.objects, self.search.scratch, f"{self.kind}/{_STARS}-{self.number}", partition, batch
@@ -171,8 +183,8 @@ class StarRound:
         notes = map_objects(objects, objects.read, [info.path for info in objects.list(self._notes)])
         return not any(map(orjson.loads, notes))
 
-    def clear_previous(self) -> None:
-        """Delete the tables that the rounds before this one wrote."""
+    def clear(self) -> None:
+        """Delete what it sent and read."""
         objects, scratch = self.search.store.objects, self.search.scratch
         for name in self.steps:
             clear_scratch(objects, f"{scratch}/exchange/{name}")
@@ -193,6 +205,11 @@ class StarRound:
     def _send(self, origin: str, edges: Edges) -> Iterator[AddressedBlock]:
         partition_of = partition_of_key(pa.array(edges[0]), self.partitions)
         return addressed_blocks(origin, [(edges_batch(edges), partition_of)], self.partitions)
+
+
+def star_rounds(search: Search, kind: Kind, first: int, partitions: int) -> tuple[StarRound, ...]:
+    """The rounds of the job that begins with this one."""
+    return tuple(StarRound(search, kind, number, partitions) for number in range(first, first + ROUNDS_A_JOB))
 
 
 def _unsettled(first: Words, second: Words) -> int:

@@ -1,10 +1,10 @@
 """The Beam pipelines of a search: they read shards and write tables of duplicates to the search's scratch folder.
 
-If the forests are too large for one task to merge, rounds of star contraction follow, one pipeline per round, and
-then a last pipeline that writes the outcomes.
+If the forests are too large for one task to merge, pipelines of several rounds of star contraction follow, and then a
+last pipeline that writes the outcomes.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
@@ -165,17 +165,22 @@ class SearchGraph:
 
 @dataclass(frozen=True)
 class StarGraph:
-    """One round of star contraction."""
+    """Some rounds of star contraction."""
 
-    round: StarRound
+    rounds: Sequence[StarRound]
 
     def build(self, pipeline: beam.Pipeline) -> None:
         """Add the steps to a pipeline."""
-        step, steps = self.round, _steps(self.round.search)
-        edges = task_numbers(pipeline, step.sources) | "Edges" >> sending(step.send_edges)
-        first, second = step.steps
-        upward = steps.exchange(first, edges, step.join_upward)
-        steps.finish(second, upward, step.join_downward)
+        begin, *_, end = self.rounds
+        steps = _steps(begin.search)
+        edges: Blocks = task_numbers(pipeline, begin.sources) | "Edges" >> sending(begin.send_edges)
+        for one in self.rounds:
+            first, second = one.steps
+            upward = steps.exchange(first, edges, one.join_upward)
+            if one is end:
+                steps.finish(second, upward, one.join_downward)
+            else:
+                edges = steps.exchange(second, upward, one.pass_on)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,14 @@ from rich.console import Console
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe import clusters
 from winnow.pipelines.dedupe.chains import count_cut
-from winnow.pipelines.dedupe.clusters import StarRound, max_star_rounds, star_partitions, unjoined_edges
+from winnow.pipelines.dedupe.clusters import (
+    ROUNDS_A_JOB,
+    StarRound,
+    max_star_rounds,
+    star_partitions,
+    star_rounds,
+    unjoined_edges,
+)
 from winnow.pipelines.dedupe.graph import OutcomeGraph, SearchGraph, StarGraph
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.dedupe.stage import estimated_items, load_existing_layers, load_stable_hiding, make_search
@@ -95,16 +102,17 @@ def compare(run: StageRun, search: Search, rows: int, items: Mapping[Kind, int] 
 
 
 def _contracted(run: StageRun, search: Search, kind: Kind, edges: int) -> StarRound:
-    """Run star contraction until a round changes nothing, and return that round."""
-    partitions = star_partitions(edges)
-    for number in range(max_star_rounds(edges)):
-        one = StarRound(search, kind, number, partitions)
-        run.job("dedupe.compare", StarGraph(one).build)
+    """Run star contraction until a round changes nothing, and return the last round that was run."""
+    for number in range(0, max_star_rounds(edges), ROUNDS_A_JOB):
+        rounds = star_rounds(search, kind, number, star_partitions(edges))
+        run.job("dedupe.compare", StarGraph(rounds).build)
         require_lease(run.store.objects)
-        one.clear_previous()
-        if one.finished:
-            run.console.print(f"dedupe  joined {edges:,} edges in {number + 1} rounds of star contraction")
-            return one
+        for one in rounds:
+            one.clear()
+        if rounds[-1].finished:
+            needed = next(one.number for one in rounds if one.finished)
+            run.console.print(f"dedupe  joined {edges:,} edges in {needed + 1} rounds of star contraction")
+            return rounds[-1]
     raise StageError(
         f"dedupe: {edges:,} edges did not converge after {max_star_rounds(edges)} rounds of star contraction"
     )
