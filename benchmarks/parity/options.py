@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from rich.console import Console
 
 from benchmarks.parity.documents import Columns
+from winnow.runners.terminal.console import TerminalConsole
 from winnow.schemas.errors import WinnowError
 
 
@@ -34,7 +35,7 @@ def run_command(
 ) -> int:
     """Run a comparison; a mistake is one line and the status 1."""
     try:
-        return run(parser.parse_args(arguments), Console(highlight=False))
+        return run(parser.parse_args(arguments), TerminalConsole())
     except WinnowError as error:
         for line in str(error).splitlines():
             print(f"{parser.prog.removeprefix('python -m ')}: {line}", file=sys.stderr)

@@ -27,7 +27,7 @@ def print_findings(preset: str, found: Findings, left_out: Mapping[str, str], co
         print_tables(console, _recall(found))
         print_tables(console, _by_language(found))
     for subcategory in sorted(left_out.keys() & found.detectors.keys()):
-        console.print(f"not planted  {subcategory}: {left_out[subcategory]}", markup=False, soft_wrap=True)
+        console.print(f"not planted  {subcategory}: {left_out[subcategory]}")
 
 
 def as_json(preset: str, found: Findings, left_out: Mapping[str, str]) -> bytes:

@@ -153,9 +153,9 @@ def print_needs(scores: Sequence[PlannedScore], shards: int, console: Console) -
         entry = one.bound.entry
         how = "measures without weights" if one.bound.kind.measures else f"{entry.variant} at {_checkpoints(one.bound)}"
         left = f"{count_of(shards, 'shard')}, {0 if one.is_current else shards:,} to do" if shards else "no shards yet"
-        console.print(f"score   {one.name}: {entry.task}, {how}; {left}", markup=False, soft_wrap=True)
+        console.print(f"score   {one.name}: {entry.task}, {how}; {left}")
         for word, what in one.needs():
-            console.print(f"  {word:<11}{what}", markup=False, soft_wrap=True)
+            console.print(f"  {word:<11}{what}")
         console.print()
 
 

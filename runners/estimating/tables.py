@@ -54,7 +54,7 @@ def print_estimate(stages: Sequence[StageEstimate], rates: Rates, workers: int, 
     )
     console.print()
     print_tables(console, work, table("Cost by engine", of_engine, engines))
-    console.print(f"rates     measured on {rates.machine}; to use your own: --rates FILE", markup=False, soft_wrap=True)
+    console.print(f"rates     measured on {rates.machine}; to use your own: --rates FILE")
 
 
 def estimate_json(stages: Sequence[StageEstimate], rates: Rates, workers: int) -> dict[str, Json]:

@@ -61,7 +61,7 @@ def print_coverage(coverage: SafetyCoverage, console: Console) -> None:
     """Print coverage by subcategory, and the uncovered share of every language."""
     print_tables(console, searched(coverage).without("meaning"), uncovered(coverage, 30))
     if coverage.unwatched:
-        console.print(f"no detector for  {', '.join(coverage.unwatched)}", markup=False, soft_wrap=True)
+        console.print(f"no detector for  {', '.join(coverage.unwatched)}")
 
 
 def coverage(_: StoreSummary, examples: Examples) -> Block | None:

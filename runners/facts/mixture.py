@@ -152,7 +152,7 @@ def _print_notes(output: PlannedOutput, console: Console, recipe: str, all_notes
 def print_plan_line(plan: MixturePlan, console: Console, textless: int = 0) -> None:
     """Print a plan on one line; of the samples without a text, so many are no media."""
     of = "" if plan.sample == "1" else f" ({plan.sample} of it is drawn)"
-    console.print(f"plan    {plan.name}{of}: {_all(plan)}{_without(plan, textless)}", markup=False, soft_wrap=True)
+    console.print(f"plan    {plan.name}{of}: {_all(plan)}{_without(plan, textless)}")
 
 
 def _all(plan: MixturePlan) -> str:

@@ -135,14 +135,14 @@ def _settings(old: MixturePlan, new: MixturePlan) -> list[tuple[str, str, str]]:
 def print_difference(found: Difference, console: Console) -> None:
     """Print the settings and strata that differ."""
     if found.old == found.new:
-        console.print(f"the plans are identical: {found.old}", markup=False)
+        console.print(f"the plans are identical: {found.old}")
         return
     settings = [(name, _short(old), _short(new)) for name, old, new in found.settings]
     strata = table("Changed strata", CHANGES, found.changes[:SHOWN])
     print_tables(console, Table("Changed settings", _SETTINGS, settings), strata)
     if (rest := len(found.changes) - SHOWN) > 0:
         console.print(f"… and {rest:,} more strata (--json lists all)")
-    console.print(f"old {found.old}, new {found.new}", markup=False)
+    console.print(f"old {found.old}, new {found.new}")
 
 
 def _given(plan: MixturePlan) -> dict[tuple[str, str], tuple[int, int]]:

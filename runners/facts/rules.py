@@ -94,7 +94,7 @@ def print_rules(summary: RulesSummary, console: Console, *, with_groups: bool = 
     print_tables(console, rules(summary).without("condition"), *items(summary), *kept)
     print_losses(summary, console)
     for alarm in summary.alarms:
-        console.print(f"ALARM  {alarm.message}", style="bold red", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"ALARM  {alarm.message}", style="bold red")
 
 
 def print_losses(summary: RulesSummary, console: Console) -> None:

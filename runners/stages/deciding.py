@@ -94,10 +94,10 @@ def _print_result(run: StageRun, bound: BoundScore, record: DecisionRecord, seco
         if quality is not None:
             rows = count_of(quality.rows, "sample")
             said = f"{rows}; keeps {quality.kept:.1%}; {_worth_keeping(quality)}; {seconds:.1f} s"
-        run.console.print(f"{layer}{of}  {said}", markup=False, soft_wrap=True)
+        run.console.print(f"{layer}{of}  {said}")
     if stopped := [one.name or "all" for one in largest if not one.converged]:
         names = f" of {by} {', '.join(stopped[:SHOWN])}{' …' * (len(stopped) > SHOWN)}" if by else ""
-        run.console.print(f"{layer}{names}  {NOT_CONVERGED}", markup=False, soft_wrap=True)
+        run.console.print(f"{layer}{names}  {NOT_CONVERGED}")
     if (rest := len(largest) - SHOWN) > 0:
         run.console.print(f"{layer}  {rest} more values of {by}: winnow report")
 

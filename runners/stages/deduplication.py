@@ -122,9 +122,9 @@ def report(console: Console, search: Search) -> None:
     """Print what each kind says of its search, and what became of chains."""
     for kind, asked in search.kinds.items():
         for remark in asked.kind.remarks(asked.settings, search.counted(kind)):
-            console.print(f"dedupe  {remark}", soft_wrap=True)
+            console.print(f"dedupe  {remark}")
         if search.chains(kind) is not None and (cut := count_cut(search, kind)).chains:
             of = f"{count_of(cut.chains, 'chain')} of {cut.members:,} different {asked.kind.counted}"
             parts = f"{count_of(cut.clusters, 'cluster')} and {cut.alone:,} without a duplicate"
             said = f"cut {of} into {parts}, so that all of a cluster are similar to one of them"
-            console.print(f"dedupe  {kind}: {said}", soft_wrap=True)
+            console.print(f"dedupe  {kind}: {said}")

@@ -80,7 +80,7 @@ def run_purge(store: Store, keep: int, jobs: Jobs, console: Console, *, dry_run:
         remove_dead_runs(logs=True)
 
     def say(word: str, text: str) -> None:
-        console.print(f"{word:<14}{text}", soft_wrap=True, markup=False)
+        console.print(f"{word:<14}{text}")
 
     rows, objects = f"{_rows(done.rows)} of forgotten content", count_of(done.objects, "object")
     say("would purge" if dry_run else "purged", f"{rows}: {objects} {'to rewrite' if dry_run else 'rewritten'}")
@@ -121,7 +121,7 @@ def _print(
     copies: list[AffectedOutput],
 ) -> None:
     def say(word: str, text: str) -> None:
-        console.print(f"{word:<12}{visible(text)}", soft_wrap=True, markup=False)
+        console.print(f"{word:<12}{visible(text)}")
 
     if name:
         say("tombstone", f"{name}: {_kinds(selectors)}{'' if new else ' (recorded earlier)'}")
@@ -215,9 +215,7 @@ def _list(store: Store, jobs: Jobs, console: Console, *, as_json: bool) -> int:
         return 0
     for name, one in sorted(tombstones.items()):
         console.print(
-            f"tombstone   {name}: {_kinds(Selectors.of(one))}{f' ({visible(one.reason)})' if one.reason else ''}",
-            soft_wrap=True,
-            markup=False,
+            f"tombstone   {name}: {_kinds(Selectors.of(one))}{f' ({visible(one.reason)})' if one.reason else ''}"
         )
     console.print(f"hidden      {_rows(rows)}, of which {grouped(rows - pending)} are purged")
     return 0

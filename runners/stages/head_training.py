@@ -78,9 +78,9 @@ def train_head(options: argparse.Namespace) -> int:
     _print(console, trained, left_out, config)
     name = re.sub(r"[^a-z0-9]+", "_", output.stem.lower()).strip("_")
     name = name if name[:1].isalpha() else f"head_{name}"
-    console.print(f"head   {output}", soft_wrap=True, markup=False)
+    console.print(f"head   {output}")
     said = f"annotate: [{{text.head: {{heads: {{{name}: {{file: {output}}}}}}}}}]"
-    console.print(f"next   {said}", soft_wrap=True, markup=False)
+    console.print(f"next   {said}")
     return 0
 
 
@@ -141,12 +141,10 @@ def write_prompts(options: argparse.Namespace) -> int:
         partial.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in made.to_pylist()))
     partial.replace(output)
     console = TerminalConsole()
-    console.print(f"{len(rows):,} prompts in {len(set(columns['language'])):,} languages   {output}", markup=False)
+    console.print(f"{len(rows):,} prompts in {len(set(columns['language'])):,} languages   {output}")
     console.print(
         f"next   ask a model, write a table of id and answer, and run: winnow train-quality {options.recipe} "
         "--method fineweb-edu --answers TABLE --output edu.safetensors",
-        soft_wrap=True,
-        markup=False,
     )
     return 0
 

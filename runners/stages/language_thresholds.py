@@ -110,13 +110,9 @@ def language_thresholds(options: argparse.Namespace) -> int:
     title = f"{len(learnt)} languages" + (f"; the {SHOWN} that lose most" if len(learnt) > SHOWN else "")
     print_tables(console, lost, table(title, LEARNT, least))
     rule = f"text.language.{'macrolanguage_' if options.macrolanguages else ''}score < thresholds.languages.score"
-    console.print(f"table   {output}", soft_wrap=True, markup=False)
-    console.print(
-        f"next    thresholds: {{languages: {{file: {output}, key: text.language.code}}}}", soft_wrap=True, markup=False
-    )
-    console.print(
-        f"        keep: [{{drop: {rule}, reason: language_score, when_null: keep}}]", soft_wrap=True, markup=False
-    )
+    console.print(f"table   {output}")
+    console.print(f"next    thresholds: {{languages: {{file: {output}, key: text.language.code}}}}")
+    console.print(f"        keep: [{{drop: {rule}, reason: language_score, when_null: keep}}]")
     return 0
 
 

@@ -33,7 +33,7 @@ def begin(command: str, what: str, *, quiet: bool = False) -> "Console":
     from winnow.runners.terminal.progress.status_line import waiting
 
     console = open_console(quiet=quiet)
-    console.print(f"{command:<7} {what}", markup=False, soft_wrap=True)
+    console.print(f"{command:<7} {what}")
     with waiting(console, command, "loading Beam and the operators"):
         import_module("winnow.runners.stages.recipe_run")
     return console

@@ -118,7 +118,7 @@ def show_plan(
     left = estimate(recipe, before, operators, scores, known)
     if not as_json:
         if resolved:
-            console.print(escape(plan.resolved), soft_wrap=True)
+            console.print(escape(plan.resolved))
         _print_plan(plan, scores, notes, _estimate(plan, left, known), console)
         print_estimate(left, known, workers, console)
     rules, coverage = _rules(recipe, plan, decisions)
@@ -203,14 +203,14 @@ def _json(
 def _print_plan(
     plan: RecipePlan, scores: Sequence[PlannedScore], notes: list[str], left: str, console: Console
 ) -> None:
-    console.print(f"store   {plan.store.root} ({plan.state})", soft_wrap=True, markup=False)
+    console.print(f"store   {plan.store.root} ({plan.state})")
     console.print()
     print_sources(plan.sources, console)
     layers = {} if plan.generation is None else plan.generation.layers
     print_needs(scores, layers[layout.SAMPLES].shards if layout.SAMPLES in layers else 0, console)
-    console.print(f"estimate  {left}", markup=False, soft_wrap=True)
+    console.print(f"estimate  {left}")
     for note in notes:
-        console.print(f"note      {note}", markup=False, soft_wrap=True)
+        console.print(f"note      {note}")
 
 
 def _estimate(plan: RecipePlan, left: Sequence[StageEstimate], rates: Rates) -> str:

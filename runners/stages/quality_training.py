@@ -85,8 +85,8 @@ def train_quality(options: argparse.Namespace) -> int:
                     examples.add(text, positive=side, language=language)
         trained = train(examples, config, output, Path(scratch))
     print_trained(trained, losses, console)
-    console.print(f"model   {output}", soft_wrap=True, markup=False)
-    console.print(f"next    annotate: [{{text.classifier: {{model: {output}}}}}]", soft_wrap=True, markup=False)
+    console.print(f"model   {output}")
+    console.print(f"next    annotate: [{{text.classifier: {{model: {output}}}}}]")
     return 0
 
 

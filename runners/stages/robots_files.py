@@ -129,12 +129,10 @@ def write_kept_files(recipe: BoundRecipe | None, store: Store, output: Path, con
     except OSError as error:
         raise WinnowError(f"--output {output}: {error.strerror or error}") from None
     found = ", ".join(f"{count:_} {kind}" for kind, count in counts.items())
-    console.print(f"{output}: {found} (generation {generation.number})", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"{output}: {found} (generation {generation.number})")
     if unread:
         why = "give the recipe instead of the store" if recipe is None else "their archives no longer exist"
-        console.print(
-            f"left out: {unread:_} that the store only refers to; {why}", markup=False, highlight=False, soft_wrap=True
-        )
+        console.print(f"left out: {unread:_} that the store only refers to; {why}")
     return 0 if any(counts.values()) else 3
 
 

@@ -56,7 +56,7 @@ def print_unfinished_run(
             return
     if rules is not None:
         print_rules(rules, console)
-    console.print(f"report  {store.root}/{layout.REPORT}", soft_wrap=True)
+    console.print(f"report  {store.root}/{layout.REPORT}")
 
 
 def _why(error: BaseException) -> str:
@@ -85,8 +85,8 @@ def print_run_summary(recipe: BoundRecipe, whole: RecipeRun, engine: Engine, con
         textless = 0 if rules is None else sum(rules.textless.values())
         print_plan_line(whole.mixed.record.plan, console, textless)
     print_exports(whole.exported, console)
-    console.print(f"store   {store.root}  (generation {outcome.generation.number})", soft_wrap=True)
-    console.print(f"report  {store.root}/{layout.REPORT}", soft_wrap=True)
+    console.print(f"store   {store.root}  (generation {outcome.generation.number})")
+    console.print(f"report  {store.root}/{layout.REPORT}")
     commands = ["plan", "stats", "audit"] if recipe.config.annotate else ["stats", "audit"]
     following = "; ".join(f"winnow {command} {shlex.quote(recipe.file)}" for command in commands)
-    console.print(f"next    {following}", soft_wrap=True)
+    console.print(f"next    {following}")

@@ -152,7 +152,7 @@ def _weights_context(
     store: Store, recipe: BoundRecipe, state: StoreState, bound: BoundScore, console: Console
 ) -> WeightsContext:
     def report(line: str) -> None:
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(line)
 
     return WeightsContext(store, state, _inputs(recipe, bound), report)
 

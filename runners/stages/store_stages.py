@@ -199,7 +199,7 @@ def compare_known_harm(
         counted = ", ".join(f"{name} {grouped(count)}" for name, count in found.matches) or "no medium"
         unread = f"; {grouped(found.unread)} media could not be read again" if found.unread else ""
         said = f"known harm        {counted} of what was ingested before; {count_of(found.rows, 'row')} hidden{unread}"
-        run.console.print(said, markup=False, soft_wrap=True)
+        run.console.print(said)
     if found.rows and (latest := run.store.latest_record()) is not None:
         scan_store(run.store, latest, jobs)
 

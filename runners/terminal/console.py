@@ -15,11 +15,10 @@ class TerminalConsole(Console):
     """A console whose lines are also logged; a quiet one prints nothing, and logs all the same."""
 
     def __init__(self, *, stderr: bool = False, quiet: bool = False) -> None:
-        """Without rich's highlighting of numbers and names; in a pipe a line is never wrapped, however long."""
-        super().__init__(highlight=False, stderr=stderr, quiet=quiet or is_quiet())
-        self.soft_wrap = not self.is_terminal
+        """What is printed is text, never markup; long lines are wrapped by the terminal, if it is one."""
+        super().__init__(markup=False, highlight=False, soft_wrap=True, stderr=stderr, quiet=quiet or is_quiet())
         lines = cast(IO[str], _LoggedLines())
-        self._logged = Console(file=lines, width=_ENDLESS_CELLS, color_system=None, highlight=False)
+        self._logged = Console(file=lines, width=_ENDLESS_CELLS, color_system=None, markup=False, highlight=False)
 
     def print(self, *objects: Any, **named: Any) -> None:
         """Print, and log what was printed; what a plain line quotes, such as the name of a file, moves no cursor."""

@@ -45,19 +45,19 @@ def print_tables(console: Console, *tables: Table) -> None:
         for line in Segment.split_lines(console.render(laid, console.options.update(width=width))):
             text = Text.assemble(*((segment.text, segment.style or "") for segment in line))
             text.rstrip()  # rich fills the last column of names with spaces
-            console.print(text, soft_wrap=True)
+            console.print(text)
         console.print()
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:
     """Print one line of text, which may contain crawled text, escaped."""
-    console.print(Text(encodable(visible(text), console), "" if is_plain(console) else style), soft_wrap=True)
+    console.print(Text(encodable(visible(text), console), "" if is_plain(console) else style))
 
 
 def print_remarks(console: Console, remarks: Iterable[str]) -> None:
     """Print remarks of winnow's own, one line each."""
     for one in remarks:
-        console.print(f"note    {one}", markup=False, soft_wrap=True)
+        console.print(f"note    {one}")
 
 
 def is_plain(console: Console) -> bool:

@@ -57,7 +57,7 @@ def run_demo(folder: Path, engine: "Engine", console: "Console") -> "Iterator[tu
     if not (folder / RECIPE).exists():
         folder.mkdir(parents=True, exist_ok=True)
         mark.touch()
-        console.print(f"crawl   {folder} (generated locally)", soft_wrap=True)
+        console.print(f"crawl   {folder} (generated locally)")
         make_crawl(folder)
         _copy_recipes(folder, LAW, RECIPE)
     yield ran(RECIPE)
@@ -76,10 +76,10 @@ def _draw_pictures(folder: Path, console: "Console") -> bool:
     try:
         require_decoders()
     except RecipeError as error:
-        console.print(f"pictures  left out: {error}", markup=False, soft_wrap=True)
+        console.print(f"pictures  left out: {error}")
         return False
     if not (folder / PICTURE_RECIPE).exists():
-        console.print(f"pictures  {folder / PICTURES} (drawn locally)", soft_wrap=True)
+        console.print(f"pictures  {folder / PICTURES} (drawn locally)")
         make_photos(folder / PICTURES)
         _copy_recipes(folder, PICTURE_RECIPE)
     return True
@@ -93,10 +93,10 @@ def _make_films(folder: Path, console: "Console") -> bool:
     try:
         required_package("making and watching videos", "av", "video")
     except RecipeError as error:
-        console.print(f"videos  left out: {error}", markup=False, soft_wrap=True)
+        console.print(f"videos  left out: {error}")
         return False
     if not (folder / CLIP_RECIPE).exists():
-        console.print(f"videos  {folder / FILMS} (encoded locally)", soft_wrap=True)
+        console.print(f"videos  {folder / FILMS} (encoded locally)")
         make_films(folder / FILMS)
         _copy_recipes(folder, FILM_RECIPE, CLIP_RECIPE)
     return True

@@ -93,9 +93,7 @@ def _refresh_report(recipe: "BoundRecipe", engine: "Engine", console: "Console",
         write_report(store, None, recipe, engine, console, plan=done.mixed.record.plan)
     except (WinnowError, OSError) as error:  # the exports are there
         problem = f"{str(error).splitlines()[0]}; to write it again: winnow report {recipe.file}"
-        console.print(
-            f"note    {store.root}/{layout.REPORT} shows the exports before: {problem}", markup=False, soft_wrap=True
-        )
+        console.print(f"note    {store.root}/{layout.REPORT} shows the exports before: {problem}")
 
 
 def _verify(recipe: "BoundRecipe", sample: "Fraction | None", options: argparse.Namespace, console: "Console") -> int:
@@ -140,7 +138,7 @@ def _list_ids(
         count = list_ids(mixed, file)
     except OSError as error:
         raise WinnowError(f"--id-list {file}: cannot be written: {error.strerror or error}") from None
-    console.print(f"id list {file}: {count_of(count, 'sample')}; plan {plan}", markup=False, soft_wrap=True)
+    console.print(f"id list {file}: {count_of(count, 'sample')}; plan {plan}")
     return {"plan": plan, "file": str(file), "samples": count}
 
 

@@ -60,10 +60,10 @@ def run(options: argparse.Namespace) -> int:
         return 0
     print_mixture(plan, console, options.recipe, all_notes=options.notes)
     if file is not None:
-        console.print(f"written {file}", markup=False, soft_wrap=True)
+        console.print(f"written {file}")
     elif not options.plan_only:
         share = "" if sample == WHOLE else f" --sample {shlex.quote(options.sample)}"
-        console.print(f"next    winnow export {options.recipe}{share}", markup=False, soft_wrap=True)
+        console.print(f"next    winnow export {options.recipe}{share}")
     return 0
 
 

@@ -51,7 +51,7 @@ def _train(options: argparse.Namespace, console: "Console") -> int:
         require_writable("--output", Path(options.output))
     bound, made, store = train_reference(bound_recipe(options.recipe), options.score, console)
     on = f"trained on {count_of(made.samples, 'sample')}" if made.samples else "given by the recipe"
-    console.print(f"reference of {bound.entry.layer}  {on}: {made.objects[0]}", markup=False, soft_wrap=True)
+    console.print(f"reference of {bound.entry.layer}  {on}: {made.objects[0]}")
     if options.output is not None:
         _write(Path(options.output), load_weights(store, made.objects[0]), console)
     return 0
@@ -85,7 +85,7 @@ def _write(target: Path, weights: "Weights", console: "Console") -> None:
     from winnow.runners.stages.law.files import write_file
 
     write_file(target, tensors_bytes(weights, {}))
-    console.print(f"weights  {target}", markup=False, soft_wrap=True)
+    console.print(f"weights  {target}")
 
 
 COMMAND = Command("train or merge reference weights for scores", arguments, run, place=8)

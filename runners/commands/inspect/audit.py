@@ -48,11 +48,11 @@ def print_findings(findings: "Findings", console: "Console", *, as_json: bool) -
         sys.stdout.write(to_json(findings).decode() + "\n")
         return 1 if findings.problems else 0
     for line in findings.proved:
-        console.print(f"ok      {visible(line)}", soft_wrap=True, markup=False)
+        console.print(f"ok      {visible(line)}")
     for line in findings.notes:
-        console.print(f"note    {visible(line)}", soft_wrap=True, markup=False)
+        console.print(f"note    {visible(line)}")
     for line in findings.problems[:SHOWN]:
-        console.print(f"WRONG   {visible(line)}", soft_wrap=True, markup=False)
+        console.print(f"WRONG   {visible(line)}")
     if len(findings.problems) > SHOWN:
         console.print(f"WRONG   … and {len(findings.problems) - SHOWN:,} more")
     console.print(f"audit   {count_of(len(findings.problems), 'problem') if findings.problems else 'clean'}")

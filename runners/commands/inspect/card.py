@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     target = Path(options.output)
     require_writable("--output", target)
     target.write_text(card(recipe, store), encoding="utf-8")
-    open_console().print(f"card  {target}", soft_wrap=True)
+    open_console().print(f"card  {target}")
     return 0
 
 

@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     console = open_console()
     if rules is not None:
         print_losses(rules, console)
-    console.print(f"report  {target or f'{store.root}/{layout.REPORT}'}", soft_wrap=True)
+    console.print(f"report  {target or f'{store.root}/{layout.REPORT}'}")
     return 0
 
 

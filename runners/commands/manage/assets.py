@@ -35,7 +35,7 @@ def warm_up(console: "Console") -> None:
     from winnow.runners.stages.running.warming import warm_kernels
 
     if warm_kernels() == "already":
-        console.print("kernels  already compiled", markup=False)
+        console.print("kernels  already compiled")
 
 
 def list_assets(console: "Console") -> None:
@@ -52,10 +52,8 @@ def list_assets(console: "Console") -> None:
         console.print(
             f"{asset.name:<{width}}  {state_of(asset):<7}  {'-' if size is None else byte_size(size):>9}  "
             f"{asset.licence}  {asset.summary} ({packages}){'  optional' if asset.optional else ''}",
-            markup=False,
-            soft_wrap=True,
         )
-    console.print(f"folder  {cache_folder()}", markup=False, soft_wrap=True)
+    console.print(f"folder  {cache_folder()}")
 
 
 def fetch_assets(names: tuple[str, ...], console: "Console") -> None:
@@ -73,9 +71,9 @@ def fetch_assets(names: tuple[str, ...], console: "Console") -> None:
         except AssetUnavailableError as error:
             if names:
                 raise
-            console.print(f"{asset.name}  skipped  {error}", markup=False, soft_wrap=True)
+            console.print(f"{asset.name}  skipped  {error}")
             continue
-        console.print(f"{asset.name}  {word}  {cache_folder() / asset.file_name}", markup=False, soft_wrap=True)
+        console.print(f"{asset.name}  {word}  {cache_folder() / asset.file_name}")
 
 
 COMMAND = Command("list or fetch the models and lists that operators need", arguments, run, place=7)

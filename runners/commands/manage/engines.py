@@ -71,7 +71,7 @@ def build(engine: "EngineName", engine_version: str | None, console: "Console") 
 
 
 def _print(console: "Console", line: str) -> None:
-    console.print(line, markup=False, soft_wrap=True)
+    console.print(line)
 
 
 COMMAND = Command(

@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     recipe, store = open_place(options.place)
     word = "would drop" if options.dry_run else "dropped"
     for output in drop_missing(store.objects, dry_run=options.dry_run) if options.gone else ():
-        open_console().print(f"{word} the record of {output.kind} {output.path}", markup=False, soft_wrap=True)
+        open_console().print(f"{word} the record of {output.kind} {output.path}")
     if (lost := lost_generation(store)) is not None:  # what only it names would go
         raise lost
     if options.purge:
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
             unfinished = store.objects.exists(layout.PURGE)
             if unfinished and options.dry_run:
                 word = "would also finish the interrupted purge, whose deletions are not counted here"
-                open_console().print(word, soft_wrap=True)
+                open_console().print(word)
             elif unfinished:
                 from winnow.pipelines.forgetting.purging import finish_purge  # loads Beam
 
@@ -58,14 +58,13 @@ def run(options: argparse.Namespace) -> int:
             collected = collect_garbage(store, options.keep, dry_run=options.dry_run)
     if not options.dry_run:
         for path in restore_records(store.objects):
-            open_console().print(f"{path} was lost: written again from its copy", markup=False, soft_wrap=True)
+            open_console().print(f"{path} was lost: written again from its copy")
     if options.purge and options.dry_run:
         return 0
     open_console().print(
         f"{word} {count_of(collected.generations, 'generation')}, {count_of(collected.objects, 'object')}, "
         f"{count_of(collected.commits, 'commit')} ({collected.bytes:,} bytes) and "
         f"{count_of(collected.unfinished, 'unfinished file')}",
-        soft_wrap=True,
     )
     return 0
 
@@ -86,7 +85,7 @@ def _purge(options: argparse.Namespace, recipe: "BoundRecipe | None", store: "St
     if lost:
         again = f"winnow dedupe {'RECIPE' if recipe is None else recipe.file}"
         why = "duplicates must be searched again before plan, mix and export"
-        open_console().print(f"{'next':<14}{again}: {why}", soft_wrap=True, markup=False)
+        open_console().print(f"{'next':<14}{again}: {why}")
     return done.collected
 
 

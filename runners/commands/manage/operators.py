@@ -47,12 +47,12 @@ def print_operators(names: Sequence[str], console: "Console", *, as_json: bool) 
         return 0
     width = max(len(operator.name) for operator in found)
     for operator in found:
-        console.print(f"{operator.name:<{width}}  {operator.resource:<5}  {operator.summary}", markup=False)
+        console.print(f"{operator.name:<{width}}  {operator.resource:<5}  {operator.summary}")
     english = [name for name in preset_names() if find_preset(name).languages is not None]
     rest = [name for name in preset_names() if name not in english]
-    console.print(f"\npresets  {', '.join(rest)}", markup=False)
-    console.print(f"made for English  {', '.join(english)}", markup=False)
-    console.print("winnow operators NAME shows columns and settings, or the rules of a preset", markup=False)
+    console.print(f"\npresets  {', '.join(rest)}")
+    console.print(f"made for English  {', '.join(english)}")
+    console.print("winnow operators NAME shows columns and settings, or the rules of a preset")
     return 0
 
 
@@ -62,7 +62,7 @@ def _print_whole(operator: "Operator", console: "Console") -> None:
     from winnow.schemas.recipe.build import expected, settings
 
     def line(text: str) -> None:
-        console.print(text, markup=False, soft_wrap=True)
+        console.print(text)
 
     default = operator.config()
     line(f"{operator.name}  version {operator.version}, {operator.resource}")
@@ -93,7 +93,7 @@ def _print_preset(preset: "Preset", console: "Console") -> None:
     from winnow.schemas.languages import language_name
 
     def line(text: str) -> None:
-        console.print(text, markup=False, soft_wrap=True)
+        console.print(text)
 
     line(f"{preset.name}  preset")
     line(f"  {preset.summary}")

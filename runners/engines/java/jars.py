@@ -269,7 +269,7 @@ def _digest(path: Path) -> str:
 
 def _print(console: Console | None, line: str) -> None:
     if console is not None:
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(line)
 
 
 @dataclass(frozen=True, slots=True)

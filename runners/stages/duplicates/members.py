@@ -278,7 +278,7 @@ def _cuts(where: Difference) -> list[tuple[int, int]]:
 
 def _print_columns(where: Difference, pair: Pair, console: Console, *, most: int | None) -> None:
     if where.same:
-        console.print(Text("no differences except white space"), soft_wrap=True)
+        console.print(Text("no differences except white space"))
         return
     plain = is_plain(console)
     border = " | " if plain else " │ "
@@ -296,15 +296,15 @@ def _print_columns(where: Difference, pair: Pair, console: Console, *, most: int
 
     heads = [shortened(f"{place.id[:ID_DIGITS]} {place.shard.source}", width) for place in (pair.left, pair.right)]
     heads[0] += " " * (width - cells(heads[0]))
-    console.print(Text(border.join(heads), style="" if plain else "bold"), soft_wrap=True)
+    console.print(Text(border.join(heads), style="" if plain else "bold"))
     rows = list(side_by_side(where, width, shown, marks=plain))
     for row in rows[:most]:
         if isinstance(row, Fold):
-            console.print(Text(f"{ellipsis} {row.summary}", style="" if plain else "dim"), soft_wrap=True)
+            console.print(Text(f"{ellipsis} {row.summary}", style="" if plain else "dim"))
             continue
         left, right = column(row.left, "reverse red"), column(row.right, "reverse green")
         space = " " * max(0, width - cells(left.plain))
-        console.print(Text.assemble(left, space, border if row.right else border.rstrip(), right), soft_wrap=True)
+        console.print(Text.assemble(left, space, border if row.right else border.rstrip(), right))
     if most is not None and len(rows) > most:
         rest = grouped(len(rows) - most)
-        console.print(Text(f"{ellipsis} and {rest} more lines (--lines 0 shows all)"), soft_wrap=True)
+        console.print(Text(f"{ellipsis} and {rest} more lines (--lines 0 shows all)"))

@@ -86,7 +86,7 @@ def print_verified(found: list[Verified], console: Console) -> bool:
 
 
 def _print(console: Console, word: str, line: str) -> None:
-    console.print(f"{word:<10}{line}", markup=False, soft_wrap=True)
+    console.print(f"{word:<10}{line}")
 
 
 def _plan(recipe: BoundRecipe, sample: Fraction | None) -> _RequestedPlan:

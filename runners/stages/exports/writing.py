@@ -115,7 +115,7 @@ def export_draw(
         pending: dict[int, tuple[BoundExport, ExportPlace]] = {}
         for number, manifest in enumerate(_existing_exports(opened, notes, replace=replace, keep=keep)):
             if isinstance(manifest, OtherPlanError):
-                run.console.print(f"note    {manifest}; it is left unchanged", soft_wrap=True, markup=False)
+                run.console.print(f"note    {manifest}; it is left unchanged")
                 continue
             if manifest is None:
                 pending[number] = exports[number], opened[number]
@@ -124,7 +124,7 @@ def export_draw(
             compared = "hashes" if replace else "sizes"
             how = f"{compared} of {count_of(len(manifest.files), 'file')} compared{'' if replace else _CHECK}"
             line = f"export  {exports[number].path}: already finished; {how}"
-            run.console.print(line, soft_wrap=True, markup=False)
+            run.console.print(line)
         if pending:
             cuttings = _cut_outputs(work, [export for export, _ in pending.values()])
             unfinished = []
@@ -134,13 +134,13 @@ def export_draw(
                 unfinished.append(Unfinished(export, folder, folder.committed()))
                 notes += [_labelled(export, note) for note in notes_of(cuttings[export.way])]
             for note in notes:
-                run.console.print(f"note    {note}", soft_wrap=True, markup=False)
+                run.console.print(f"note    {note}")
             _write(work, cuttings, unfinished)
             for number, one in zip(pending, unfinished, strict=True):
                 export_notes = notes_of(cuttings[one.export.way])
                 finished[number] = finish_export(one, draw, cuttings[one.export.way], still_ours, export_notes)
                 for note in finished[number].notes[len(export_notes) :]:
-                    run.console.print(f"note    {_labelled(one.export, note)}", soft_wrap=True, markup=False)
+                    run.console.print(f"note    {_labelled(one.export, note)}")
     return [finished[number] for number in sorted(finished)]
 
 
@@ -206,7 +206,7 @@ def _write(work: _Work, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfin
                 if os.strerror(errno.ENOSPC) not in str(error):
                     raise
                 raise full_disk(cuttings, exports, str(error)) from None
-    run.console.print(progress.last_line(), soft_wrap=True, markup=False)
+    run.console.print(progress.last_line())
 
 
 class _Progress:

@@ -117,8 +117,6 @@ class StageRun:
                         self.console.print(
                             f"{stage}: {place.path} at {place.offset}: skipped, as it repeatedly killed its worker"
                             + _during([mark]),
-                            soft_wrap=True,
-                            markup=False,
                         )
                         skipped[mark.doing] += 1
                     _require_rare(stage, skipped, found, (len(done) - before) // TASKS_A_SKIPPED_ROW)

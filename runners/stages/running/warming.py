@@ -100,18 +100,14 @@ def warm_kernels(*recipes: Recipe, quiet: bool = False) -> Warmed:
         return Status("kernels", (fact,), share, told_from=TOLD_FROM)
 
     if not is_drawn_on(console):
-        console.print(status().line(), soft_wrap=True)
+        console.print(status().line())
     with temporary_folder("kernels") as scratch, StatusLine(console, status(), status):
         reasons = [_last_line(folder) for folder in _failed(Path(scratch), parts, named)]
     mark.touch()  # also after a failure: trying again in each run would cost more than compiling what is called
-    console.print(
-        f"kernels  {compiled()} compiled in {time.monotonic() - began:.0f} s, kept in {folder}",
-        markup=False,
-        soft_wrap=True,
-    )
+    console.print(f"kernels  {compiled()} compiled in {time.monotonic() - began:.0f} s, kept in {folder}")
     for reason in reasons:
         what = f"kernels  not all could be compiled ahead; the rest is compiled when it is called: {reason}"
-        console.print(what, markup=False, soft_wrap=True)
+        console.print(what)
     return "partly" if reasons else "done"
 
 

@@ -360,7 +360,7 @@ def _print_text(
         else:
             whole.append(text, style="" if plain else "reverse red" if edit.kind is None else "reverse green")
         left = None if left is None else left - len(taken)
-    console.print(whole, soft_wrap=True)
+    console.print(whole)
     cut = sum(len(piece) for piece, _ in pieces) - (most or 0)
     if most is not None and cut > 0:
-        console.print(Text(f"… and {grouped(cut)} more characters (--characters 0 shows all)"), soft_wrap=True)
+        console.print(Text(f"… and {grouped(cut)} more characters (--characters 0 shows all)"))

@@ -90,7 +90,7 @@ class StageProgress:
             self._collect()
             seconds = time.monotonic() - self._started
             line = replace(self._status(Tally(), ()), share=None).line(f"{seconds:.1f} s")
-            self._console.print(line, soft_wrap=True, markup=False)
+            self._console.print(line)
 
     def _poll(self) -> Status:
         self._collect()

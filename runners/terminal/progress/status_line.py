@@ -78,7 +78,7 @@ class StatusLine:
 
     def _say(self, line: str) -> None:
         if not self._live:
-            self._console.print(line, soft_wrap=True, markup=False)
+            self._console.print(line)
         elif LOG.handlers:
             LOG.info("%s", line)
 

@@ -198,7 +198,7 @@ def test_large_buckets_are_counted_and_the_message_explains_it(searching: Search
     searching.count("near", {"buckets": 2, "hot_buckets": 1, "hot_rows": 1200}, "bands-00000001")
     assert searching.counted("near")["hot_rows"] == 1200
     shown = io.StringIO()
-    report(Console(file=shown), searching)
+    report(Console(markup=False, soft_wrap=True, file=shown), searching)
     assert_told(shown.getvalue(), "1 of 5", "1,000 rows", "(1,200", "max_bucket", "32 rows", whole=True)
 
 

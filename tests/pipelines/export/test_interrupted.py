@@ -26,7 +26,7 @@ def test_what_a_killed_worker_had_not_written_is_written_by_the_next(
     store, draw = make_draw(LocalStore(tmp_path / "store"), {"a": every(words(60)), "b": every(words(60, 60))})
     export(store, draw, exports_of(tmp_path, "jsonl: {path: whole, shard_bytes: 8192}"))
     lethal = BoundExport(Lethal(), LethalConfig(str(tmp_path), 1, (2,)), str(tmp_path / "out"), 8192, *PLACED)
-    (done,) = export(store, draw, [lethal], 2, console=Console(width=200))
+    (done,) = export(store, draw, [lethal], 2, console=Console(markup=False, soft_wrap=True, width=200))
     assert_told(capsys.readouterr().out, "worker process died")
     assert done.manifest.outputs["train"]["samples"] == 120
     assert _lines(tmp_path / "out") == _lines(tmp_path / "whole")
@@ -88,7 +88,7 @@ def test_a_full_disk_is_told_from_the_others_and_what_it_lacks(small_disk: Path,
 def test_notes_say_which_export_they_are_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store, draw = make_draw(LocalStore(tmp_path / "store"), {"a": every([*words(3), "long " * 500])})
     entries = ["jsonl: {path: a, shard_bytes: 1024}", "mds: {path: b, shard_bytes: 2048}", "jsonl: {path: c}"]
-    export(store, draw, exports_of(tmp_path, *entries), console=Console(width=200))
+    export(store, draw, exports_of(tmp_path, *entries), console=Console(markup=False, soft_wrap=True, width=200))
     notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note")]
     said = "train: 1 samples alone exceed shard_bytes ({}); their shards exceed it too"
     assert notes == [

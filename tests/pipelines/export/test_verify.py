@@ -22,7 +22,10 @@ def verified(folder: Path) -> tuple[bool, list[str]]:
     """What is said of the exports of the folder's recipe; nothing is touched."""
     before = tree(folder)
     told = io.StringIO()
-    good = print_verified(verify_exports(bind(load_recipe(folder / "recipe.yaml"))), Console(file=told, width=80))
+    good = print_verified(
+        verify_exports(bind(load_recipe(folder / "recipe.yaml"))),
+        Console(markup=False, soft_wrap=True, file=told, width=80),
+    )
     assert tree(folder) == before
     assert not list(folder.rglob(".*.winnow-*"))
     return good, told.getvalue().splitlines()

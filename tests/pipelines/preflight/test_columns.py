@@ -88,7 +88,7 @@ def test_all_files_that_do_not_fit_are_listed_at_once(folder: Path, capsys: pyte
 def test_their_rows_are_quarantined_if_the_recipe_says_so(folder: Path) -> None:
     with pytest.raises(SourceError):
         ingested(folder, 'files: ["*"]')
-    console = Console(record=True, width=200, file=(folder / "printed").open("w"))
+    console = Console(markup=False, soft_wrap=True, record=True, width=200, file=(folder / "printed").open("w"))
     kept, quarantined = ingested(folder, 'files: ["*"], on_schema_mismatch: quarantine', console)
     notes = [line.removeprefix("note    ") for line in console.export_text().splitlines() if line.startswith("note")]
     assert_told_each(
@@ -120,7 +120,7 @@ def test_a_key_that_no_file_has_is_named_before_files_that_were_read_with_anothe
 
 def test_other_columns_that_no_file_has_are_noted_and_read_as_null(folder: Path) -> None:
     write(folder, 'files: ["good*"], columns: {url: link, fetched_at: when}')
-    console = Console(record=True, width=200, file=(folder / "printed").open("w"))
+    console = Console(markup=False, soft_wrap=True, record=True, width=200, file=(folder / "printed").open("w"))
     ingest(bind(load_recipe(Path("recipe.yaml"))), ONE, console)
     notes = [line for line in console.export_text().splitlines() if line.startswith("note")]
     assert_told_each(notes, (f"{BOOKS}.columns.url", "'link'"), (f"{BOOKS}.columns.fetched_at", "'when'"))

@@ -24,7 +24,7 @@ def planned(tasks: int, pending: int, changed: tuple[str, ...] = (), vanished: t
 
 def printed(*sources: Planned) -> list[list[str]]:
     told = io.StringIO()
-    print_sources(sources, Console(file=told, width=200))
+    print_sources(sources, Console(markup=False, soft_wrap=True, file=told, width=200))
     return [[cell for cell in line.split("  ") if cell] for line in told.getvalue().splitlines()]
 
 

@@ -201,6 +201,6 @@ def test_without_decoders_the_demo_says_what_to_install(tmp_path: Path, monkeypa
     monkeypatch.setitem(sys.modules, "simplejpeg", None)
     out = io.StringIO()
 
-    assert not _draw_pictures(tmp_path, Console(file=out, width=200))
+    assert not _draw_pictures(tmp_path, Console(markup=False, soft_wrap=True, file=out, width=200))
     assert_told(out.getvalue(), "decoding pictures", "'winnow[image]'", whole=True)
     assert list(tmp_path.iterdir()) == []

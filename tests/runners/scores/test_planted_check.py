@@ -50,7 +50,7 @@ def said_of(folder: Path, name: str, rows: int, web: int, *, shuffled: bool) -> 
     recipe, said = bind(load_recipe(folder / f"{name}.yaml")), io.StringIO()
     with open(os.devnull, "w") as silent:
         ingest(recipe, ONE, Console(file=silent))
-    score(recipe, ONE, Console(file=said, width=400))
+    score(recipe, ONE, Console(markup=False, soft_wrap=True, file=said, width=400))
     return [line for line in said.getvalue().splitlines() if "others" in line]
 
 

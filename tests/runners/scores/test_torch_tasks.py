@@ -94,7 +94,7 @@ def test_pairs_without_images_have_no_score_and_say_so(folder: Path) -> None:
         f"max_tokens: 12, weights: {encoders.name}, filter: {{binarise: top, top: 0.3}}}}\n"
     )
     weights_of_encoders(encoders)
-    score(bind(recipe_of(folder, text)), ONE, Console(file=said, width=200))
+    score(bind(recipe_of(folder, text)), ONE, Console(markup=False, soft_wrap=True, file=said, width=200))
     assert "score.aligned  no votes" in said.getvalue()
     outcome = scored(recipe_of(folder, text))
     assert table(outcome, "trace.aligned").column_names == ["status", "m1"]

@@ -27,12 +27,22 @@ SMALL = StoreSummary(
 
 
 def piped(encoding: str = "utf-8") -> Console:
-    return Console(file=io.TextIOWrapper(io.BytesIO(), encoding=encoding), force_terminal=False)
+    return Console(
+        markup=False, soft_wrap=True, file=io.TextIOWrapper(io.BytesIO(), encoding=encoding), force_terminal=False
+    )
 
 
 def terminal(width: int) -> Console:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    return Console(file=stream, force_terminal=True, width=width, color_system="truecolor", _environ={"TERM": "xterm"})
+    return Console(
+        markup=False,
+        soft_wrap=True,
+        file=stream,
+        force_terminal=True,
+        width=width,
+        color_system="truecolor",
+        _environ={"TERM": "xterm"},
+    )
 
 
 def printed(console: Console) -> str:

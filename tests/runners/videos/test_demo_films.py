@@ -123,6 +123,6 @@ def test_without_a_decoder_the_demo_says_what_to_install(tmp_path: Path, monkeyp
     monkeypatch.setitem(sys.modules, "av", None)
     out = io.StringIO()
 
-    assert not _make_films(tmp_path, Console(file=out, width=200))
+    assert not _make_films(tmp_path, Console(markup=False, soft_wrap=True, file=out, width=200))
     assert_told(out.getvalue(), "watching videos", "'winnow[video]'", whole=True)
     assert list(tmp_path.iterdir()) == []

@@ -81,7 +81,7 @@ def test_beams_own_with_another_spark_than_the_clusters_is_passed_over(tmp_path:
     beams = write_jar(beams_jar(tmp_path / "home/.apache_beam/cache/jars"), beam=beam_installed(), spark="3.5.3")
     path = keep(cached_path(SPARK, "3.5.0"))
     printed = io.StringIO()
-    found = find_jar(SPARK, engine_version="3.5.0", console=Console(file=printed))
+    found = find_jar(SPARK, engine_version="3.5.0", console=Console(markup=False, soft_wrap=True, file=printed))
     assert found is not None
     assert found.path == path
     assert_told(printed.getvalue(), str(beams), "Spark 3.5.3", "expected 3.5.0", whole=True)
@@ -125,7 +125,7 @@ def test_a_damaged_one_is_not_used_and_the_line_says_so(damage: str) -> None:
     else:
         path.with_name(path.name + CHECKSUM).unlink()
     printed = io.StringIO()
-    assert find_jar(SPARK, console=Console(file=printed)) is None
+    assert find_jar(SPARK, console=Console(markup=False, soft_wrap=True, file=printed)) is None
     (line,) = printed.getvalue().splitlines()
     assert line.startswith(f"engine  {path} is damaged (")
     assert line.endswith("; it is built again")
@@ -139,7 +139,10 @@ def test_who_waits_for_another_builder_takes_what_that_one_made() -> None:
     printed = io.StringIO()
     found: list[Path] = []
     second = threading.Thread(
-        target=lambda: found.append(job_server("spark", console=Console(file=printed))[0].path), daemon=True
+        target=lambda: found.append(
+            job_server("spark", console=Console(markup=False, soft_wrap=True, file=printed))[0].path
+        ),
+        daemon=True,
     )
     with _build_lock(path, None):
         second.start()
