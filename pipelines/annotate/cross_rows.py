@@ -96,10 +96,9 @@ class CrossRowJob(Meeting):
         return self.first.lookup.second(self.prepared, none if shard is None else self.first.found(shard))
 
     def _send(self, group: int) -> Iterator[AddressedBlock]:
-        for shard in self.shards.in_group(group):
-            lines = self._lines(shard)
-            addressed = ((line, partition_of_key(line["key"], self.partitions)) for line in lines)
-            yield from addressed_blocks(f"shard-{shard}", addressed, self.partitions)
+        lines = (line for shard in self.shards.in_group(group) for line in self._lines(shard))
+        addressed = ((line, partition_of_key(line["key"], self.partitions)) for line in lines)
+        yield from addressed_blocks(f"offers-{group}", addressed, self.partitions)
 
     def _lines(self, shard: int) -> Iterator[pa.RecordBatch]:
         """What a shard offers, batch by batch, and what it asks for, which is kept."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from winnow.filters.operators import KEYS, PART, RowTotals
 from winnow.pipelines.annotate.meeting import Meeting
@@ -47,13 +48,16 @@ class RowTotalsJob(Meeting):
 
     def _send(self, group: int) -> Iterator[AddressedBlock]:
         schema = self.answer_schema.append(_GROUP)
-        for shard in self.shards.in_group(group):
-            parts = [self.lookup.lines(self.prepared, batch) for _, batch, _ in self.read(shard)]
-            lines = added_up(parts, self.answer_schema)
-            self.keep_asked(shard, lines["key"].unique())
-            sent = pa.RecordBatch.from_arrays([*lines.columns, pa.array(np.full(len(lines), group))], schema=schema)
-            places = partition_of_key(sent["key"], self.partitions)
-            yield from addressed_blocks(f"shard-{shard}", [(sent, places)], self.partitions)
+
+        def lines() -> Iterator[tuple[pa.RecordBatch, NDArray[np.uint32]]]:
+            for shard in self.shards.in_group(group):
+                parts = [self.lookup.lines(self.prepared, batch) for _, batch, _ in self.read(shard)]
+                found = added_up(parts, self.answer_schema)
+                self.keep_asked(shard, found["key"].unique())
+                sent = pa.RecordBatch.from_arrays([*found.columns, pa.array(np.full(len(found), group))], schema=schema)
+                yield sent, partition_of_key(sent["key"], self.partitions)
+
+        yield from addressed_blocks(f"lines-{group}", lines(), self.partitions)
 
     def _add(self, partition: int, batches: Batches) -> Iterator[AddressedBlock]:
         lines = pa.Table.from_batches(batches, schema=self.answer_schema.append(_GROUP))

@@ -1,9 +1,11 @@
 """The pipeline of an export: drawn rows are read, travel to their shards, and are written there."""
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
+import numpy as np
 from apache_beam.pvalue import PCollection
 
 from winnow.pipelines.export.places.destination import disk_errors
@@ -16,7 +18,7 @@ from winnow.pipelines.export.planning.export_run import (
     text_columns,
 )
 from winnow.pipelines.export.planning.sizing import Cutting, Way
-from winnow.pipelines.export.reading import BEATS, READ, mixed_rows
+from winnow.pipelines.export.reading import BEATS, READ, AddressedRows, mixed_rows
 from winnow.pipelines.export.stage import EXCHANGE, Unfinished, pending_partitions
 from winnow.pipelines.export.writing import WriteShards
 from winnow.pipelines.media.pictures import PictureSource
@@ -25,17 +27,32 @@ from winnow.pipelines.reading.chosen_captions import SAMPLE_CAPTIONS
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.reading.text_edits import BoundEdit, with_keys
 from winnow.pipelines.running.blocks import AddressedBlock
-from winnow.pipelines.running.exchange import BlockPacker, Exchange, Files, clear_scratch
+from winnow.pipelines.running.exchange import Exchange, Files, addressed_blocks, clear_scratch
+from winnow.pipelines.running.job_tasks import OPENING_BYTES
 from winnow.pipelines.running.run_tasks import SpreadTasks
+from winnow.pipelines.running.shard_groups import successive_groups
 from winnow.pipelines.running.step_progress import report_partition
-from winnow.pipelines.running.tasks import put_task_list
+from winnow.pipelines.running.tasks import TaskLine, put_task_list
 from winnow.pipelines.running.worker import prepare_worker
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 
 
+@dataclass(frozen=True, slots=True)
+class DrawnPlace(TaskLine):
+    """Successive shards of the draw, which send their rows together: how they are grouped depends on the draw alone."""
+
+    number: int
+    shards: tuple[DrawnShard, ...]
+
+    @property
+    def origin(self) -> str:
+        """What its blocks are called: names ascend with numbers."""
+        return f"place-{self.number:06d}"
+
+
 class ReadDrawn(beam.DoFn):
-    """A shard of the draw → blocks for the shards of the export. Safe to repeat."""
+    """A place of the draw → blocks for the shards of the export. Safe to repeat."""
 
     def __init__(self, export_run: ExportRun) -> None:
         self._export_run = export_run
@@ -46,14 +63,14 @@ class ReadDrawn(beam.DoFn):
         self._edits = with_keys(self._export_run.edits)
 
     def process(self, element: bytes) -> Iterator[AddressedBlock]:
-        """The blocks of one shard, one after another."""
-        shard = DrawnShard.from_json(element)
-        details = self._export_run.details
-        packer = BlockPacker(shard.shard)
-        for partition, rows in mixed_rows(self._export_run, details, self._edits, shard):
-            yield from packer.add(partition, rows)
-        yield from packer.finish()
-        report_partition(self._export_run.scratch, BEATS, READ)
+        """The blocks of one place, one after another; a block has rows of several shards."""
+        place, details = DrawnPlace.from_json(element), self._export_run.details
+        yield from addressed_blocks(place.origin, self._rows(details, place), len(details.places))
+
+    def _rows(self, details: ExportDetails, place: DrawnPlace) -> Iterator[AddressedRows]:
+        for shard in place.shards:
+            yield from mixed_rows(self._export_run, details, self._edits, shard)
+            report_partition(self._export_run.scratch, BEATS, READ)
 
 
 @dataclass(frozen=True)
@@ -78,6 +95,19 @@ class ExportGraph:
             | "Return" >> beam.Reshuffle().with_output_types(str)
         )
         return written
+
+
+def drawn_places(draw: Draw, cuttings: Mapping[Way, Cutting]) -> Iterator[DrawnPlace]:
+    """The tasks that read a draw: at most 4,096, of about equal bytes.
+
+    A drawn row counts as the mean of all, since a shard may be small while the media that it refers to are large.
+    """
+    drawn = np.fromiter((shard.drawn for shard in draw.shards), np.int64)
+    travelling = sum(output.bytes for cutting in cuttings.values() for output in cutting.outputs)
+    sizes = OPENING_BYTES + drawn * (travelling // max(1, int(drawn.sum())))
+    shards = iter(draw.shards)
+    for number, group in enumerate(successive_groups(sizes)):
+        yield DrawnPlace(number, tuple(itertools.islice(shards, len(group))))
 
 
 def make_graph(
@@ -105,7 +135,7 @@ def make_graph(
     with disk_errors(exports[0].export.path):
         clear_scratch(scratch, EXCHANGE)  # of a run whose worker died
         details = put_details(scratch, ExportDetails(cuttings, strata, pending))
-        tasks = put_task_list(scratch, "export", (shard.to_json() for shard in draw.shards))
+        tasks = put_task_list(scratch, "export", (place.to_json() for place in drawn_places(draw, cuttings)))
     layers = sorted({layer for shard in draw.shards for layer in shard.objects})
     export_run = ExportRun(
         store,

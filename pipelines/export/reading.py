@@ -7,6 +7,7 @@ large the texts are and however often they are repeated.
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import orjson
@@ -44,6 +45,9 @@ BATCH_ROWS = 8192
 REFERENCES = "media"
 """The metadata key for a sample's media references, unless its source already uses it."""
 
+AddressedRows: TypeAlias = tuple[pa.RecordBatch, NDArray[np.int64]]
+"""Rows, and the partition of each."""
+
 _OF_SAMPLES = ("licence", "url", "mime", "modality", "metadata", "media")
 READ = "read"
 BEATS = "progress"
@@ -74,8 +78,8 @@ class _Read:
 
 def mixed_rows(
     export_run: ExportRun, details: ExportDetails, edits: Edits, shard: DrawnShard
-) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Rows of `MIXED` with their partitions: of every output in every cutting, if pending.
+) -> Iterator[AddressedRows]:
+    """Rows of `MIXED` with the partition of each: of every output in every cutting, if pending.
 
     ExportError if the store no longer matches the plan: rows were forgotten, or ids or texts differ.
     """
@@ -119,7 +123,7 @@ def _copies(
     drawn: pa.RecordBatch,
     index: NDArray[np.int64],
     read: _Read,
-) -> Iterator[tuple[int, pa.RecordBatch]]:
+) -> Iterator[AddressedRows]:
     """The copies of the rows read, for every cutting."""
     high, low = words_of(drawn["id"])
     key = order_key(export_run.seed)
@@ -134,7 +138,7 @@ def _copies(
             for first, last in _cuts(held):
                 part = pending[first:last]
                 for some, fetched in _fetched(export_run, way, read, index[rows[part]]):
-                    yield from _by_partition(given, part[some], partitions[part[some]], fetched)
+                    yield _by_partition(given, part[some], partitions[part[some]], fetched)
 
 
 @dataclass(frozen=True)
@@ -166,15 +170,10 @@ class _Copies:
         return pa.RecordBatch.from_arrays([made[field.name].cast(field.type) for field in MIXED], schema=MIXED)
 
 
-def _by_partition(
-    given: _Copies, some: Rows, partitions: NDArray[np.int64], fetched: Fetched | None
-) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Groups copies by partition before they are built, so that each is copied once."""
+def _by_partition(given: _Copies, some: Rows, partitions: NDArray[np.int64], fetched: Fetched | None) -> AddressedRows:
+    """Sorts copies by partition before they are built, so that each is copied once."""
     turned = np.argsort(partitions, kind="stable")
-    batch = given.built(some[turned], turned, fetched)
-    there, starts = np.unique(partitions[turned], return_index=True)
-    for partition, start, end in zip(there.tolist(), starts, [*starts[1:], len(some)], strict=True):
-        yield partition, batch.slice(start, end - start)
+    return given.built(some[turned], turned, fetched), partitions[turned]
 
 
 def _fetched(

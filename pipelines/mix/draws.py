@@ -26,6 +26,7 @@ class DrawnShard(TaskLine):
     draw: str  # the object with its drawn rows for all outputs (`winnow.schemas.rows.draws.DRAW`)
     objects: Mapping[str, str]  # of samples, texts and spans of edits, by layer
     rows: int  # of the shard, drawn or not
+    drawn: int  # rows of the draw; copies are not counted
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,12 @@ class DrawnShards(Sequence[DrawnShard]):
         rows = {layer: found[drawn_object.shard] for layer, found in self._layers.items()}
         objects = {layer: row.object for layer, row in rows.items()}
         return DrawnShard(
-            drawn_object.shard, drawn_object.source, drawn_object.object, objects, rows[layout.SAMPLES].rows
+            drawn_object.shard,
+            drawn_object.source,
+            drawn_object.object,
+            objects,
+            rows[layout.SAMPLES].rows,
+            drawn_object.rows,
         )
 
 

@@ -1,5 +1,6 @@
 """Passes over all shards of a store: one task for each group of shards, with a small result that the driver merges."""
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
@@ -8,7 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.pipelines.running.job_tasks import OPENING_BYTES, TASK_BYTES, Jobs, TaskFolder, TaskKind, TaskWithoutBlocks
-from winnow.pipelines.running.shard_list import Listed, ShardList, put_hidden_rows, put_shard_list
+from winnow.pipelines.running.shard_list import (
+    MAX_SHARD_GROUPS,
+    Listed,
+    ShardList,
+    put_hidden_rows,
+    put_shard_list,
+)
 
 if TYPE_CHECKING:
     from winnow.pipelines.running.job_steps import JobSteps
@@ -25,6 +32,21 @@ NO_ROWS = np.zeros(0, np.int64)
 def groups_for(size: int, most: int, group_bytes: int = TASK_BYTES) -> int:
     """The number of groups, at most `most`, for shards of which `size` bytes are read; small shards share a group."""
     return max(1, min(most, -(-size // group_bytes)))
+
+
+def successive_groups(sizes: NDArray[np.int64], most: int = MAX_SHARD_GROUPS) -> list[range]:
+    """Groups of successive items of about equal sizes, at most `most`, by the size of each item alone.
+
+    They are the places that send the blocks of an exchange. A group is larger than the others by at most one item.
+    """
+    sizes = np.maximum(sizes, 1)
+    total = int(sizes.sum())
+    if not total:
+        return []
+    each = -(-total // groups_for(total, most))
+    group_of = (np.cumsum(sizes) - sizes) // each  # by where an item begins
+    starts = np.flatnonzero(np.diff(group_of, prepend=-1)).tolist()
+    return [range(first, last) for first, last in itertools.pairwise([*starts, len(sizes)])]
 
 
 def group_shards(

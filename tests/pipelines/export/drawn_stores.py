@@ -96,7 +96,7 @@ def make_draw(
             schema=DRAW,
         )
         draw = put_table_of(objects, table, f"plans/p/{name}")
-        drawn.append(DrawnShard(name, rows.source, draw, paths, len(rows.texts)))
+        drawn.append(DrawnShard(name, rows.source, draw, paths, len(rows.texts), len(rows.given)))
     outputs = tuple(
         PlannedOutput(
             name,

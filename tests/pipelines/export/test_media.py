@@ -67,7 +67,7 @@ def draw_all(store: Store, copies: int = 1) -> Draw:
             for row, one in enumerate(ids.to_pylist())
         ]
         path = put_table_of(store.objects, pa.Table.from_pylist(rows, DRAW), f"plans/p/{shard.shard}")
-        shards.append(DrawnShard(shard.shard, shard.source, path, {"samples": shard.object}, shard.rows))
+        shards.append(DrawnShard(shard.shard, shard.source, path, {"samples": shard.object}, shard.rows, len(rows)))
         total += len(rows) * copies
     amount = Amount(total, total)
     output = PlannedOutput("train", total, (PlannedStratum(WEB, amount, 0, total, total, amount, amount, 1, -1),))

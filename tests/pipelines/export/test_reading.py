@@ -1,5 +1,6 @@
 """What is read of a store's shard, and in which portions it travels."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -7,16 +8,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.messages import assert_refused
-from tests.pipelines.export.drawn_stores import Given, Rows, make_draw, words
+from tests.pipelines.export.drawn_stores import Given, Rows, every, make_draw, words
+from winnow.pipelines.export.graph import ReadDrawn, drawn_places
 from winnow.pipelines.export.places.folder import ScratchDisk
-from winnow.pipelines.export.planning.export_run import ExportDetails, ExportRun
+from winnow.pipelines.export.planning.export_run import ExportDetails, ExportRun, put_details
 from winnow.pipelines.export.planning.sizing import Way, cut_outputs
 from winnow.pipelines.export.reading import mixed_rows
 from winnow.pipelines.mix.draws import Draw
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.reading.picked_rows import read_picked
 from winnow.pipelines.reading.text_edits import with_keys
-from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES
+from winnow.pipelines.running import shard_groups
+from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES, split_by_partition
+from winnow.pipelines.running.job_tasks import OPENING_BYTES
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.integrity import checked_parquet
 from winnow.pipelines.store.local import LocalStore
@@ -34,8 +38,9 @@ def parts(store: Store, draw: Draw, cap: int) -> list[tuple[int, int, int]]:
     export_run = ExportRun(store, ScratchDisk(Path("unused")), (TEXT,), (), (), 7, "plan", "")
     found = []
     for shard in draw.shards:
-        for partition, rows in mixed_rows(export_run, details, with_keys(()), shard):
-            found.append((partition, rows.num_rows, rows.nbytes))
+        for rows, partitions in mixed_rows(export_run, details, with_keys(()), shard):
+            for partition, part in split_by_partition(rows, partitions, len(details.places)):
+                found.append((partition, part.num_rows, part.nbytes))
     return found
 
 
@@ -55,7 +60,8 @@ def test_only_pending_rows_travel(tmp_path: Path) -> None:
     strata = tuple(tuple(one.stratum for one in output.strata) for output in draw.plan.outputs)
     export_run = ExportRun(store, ScratchDisk(tmp_path), (TEXT,), (), (), 7, "plan", "")
     found = mixed_rows(export_run, ExportDetails(cuttings, strata, pending), with_keys(()), draw.shards[0])
-    assert {partition: rows.num_rows for partition, rows in found} == {1: counts[1], 4: counts[4]}
+    partitions = np.concatenate([of for _, of in found])
+    assert dict(zip(*np.unique(partitions, return_counts=True), strict=True)) == {1: counts[1], 4: counts[4]}
 
 
 def test_row_groups_without_a_drawn_row_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,3 +88,26 @@ def test_a_row_that_there_is_not_is_named(tmp_path: Path) -> None:
     store, draw = make_draw(LocalStore(tmp_path), {"a": Rows(words(4), [])})
     with assert_refused(StoreError, "row 4", "'winnow audit'"):
         list(read_picked(store.objects, draw.shards[0].objects, [TEXT], np.array([0, 4])))
+
+
+def test_places_are_successive_shards_whose_rows_leave_in_shared_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    shards = {f"s{number}": every(words(20, 20 * number)) for number in range(9)}
+    store, draw = make_draw(MemoryStore("places"), shards)
+    cuttings = cut_outputs(store.objects, draw, [Way(4096)])
+    assert [place.shards for place in drawn_places(draw, cuttings)] == [tuple(draw.shards)]
+    groups_for = partial(shard_groups.groups_for, group_bytes=3 * OPENING_BYTES)
+    monkeypatch.setattr(shard_groups, "groups_for", groups_for)
+    places = list(drawn_places(draw, cuttings))
+    assert [shard for place in places for shard in place.shards] == list(draw.shards)
+    assert [place.number for place in places] == [0, 1, 2, 3]
+    assert sorted(place.origin for place in places) == [place.origin for place in places]
+    partitions = cuttings[Way(4096)].shards
+    strata = tuple(tuple(one.stratum for one in output.strata) for output in draw.plan.outputs)
+    scratch = MemoryStore("places-scratch")
+    details = put_details(scratch, ExportDetails(cuttings, strata, np.ones(partitions, np.bool_)))
+    read = ReadDrawn(ExportRun(store, scratch, (TEXT,), (), (), 7, "plan", details))
+    read.setup()
+    blocks = [block for place in places for block in read.process(place.to_json())]
+    assert len(blocks) <= len(places) * partitions
+    assert sum(block.batch.num_rows for block in blocks) == 180
+    assert {block.origin for block in blocks} == {place.origin for place in places}
