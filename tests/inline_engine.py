@@ -124,6 +124,10 @@ class Inline:
 
     is_local = True
 
+    def uses_nodes(self, _: Request) -> bool:
+        """No."""
+        return False
+
     def __init__(self, local: Backend) -> None:
         self.local = local
         self.on = True  # whether Beam is not what is tested

@@ -13,6 +13,7 @@ from typing import Literal
 from winnow.filters.models.file_state import FileState, file_state
 from winnow.pipelines.assets.catalogue import AssetError, all_assets, find_asset, known_asset
 from winnow.schemas.assets import AnyAsset, Asset
+from winnow.schemas.environment.local_files import from_elsewhere
 from winnow.schemas.problems import nearest
 
 FOLDER_VARIABLE = "WINNOW_ASSETS"
@@ -52,6 +53,8 @@ def asset_path(asset: AnyAsset) -> str:
     path = cache_folder() / asset.file_name
     state = state_of(asset)
     if state != "present":
+        if (taken := from_elsewhere(str(path))) is not None:
+            return taken
         problem = "is missing" if state == "missing" else "is damaged"
         raise AssetError(f"asset {asset.name!r} {problem} ({path}); run: winnow assets fetch {asset.name}")
     return str(path)
@@ -61,7 +64,7 @@ def asset_digest(name: str) -> str:
     """The hash of an asset's content, for keys of layers that depend on it; the asset need not be fetched yet."""
     if is_user_file(name):
         require_file(name)
-        return _digest(Path(name))
+        return content_digest(Path(name))
     return find_asset(name).value_digest
 
 
@@ -76,10 +79,10 @@ def state_of(asset: AnyAsset) -> State:
     if not path.is_file():
         return "missing"
     if isinstance(asset, Asset):
-        whole = path.stat().st_size == asset.size_bytes and _digest(path) == asset.sha256
+        whole = path.stat().st_size == asset.size_bytes and content_digest(path) == asset.sha256
     else:
         checksum = checksum_of(path)
-        whole = checksum.is_file() and checksum.read_text("ascii", "replace").strip() == _digest(path)
+        whole = checksum.is_file() and checksum.read_text("ascii", "replace").strip() == content_digest(path)
     return "present" if whole else "damaged"
 
 
@@ -104,7 +107,8 @@ def require_file(path: str) -> None:
         raise AssetError(f"{path}: no such file; expected a file, or the name of an asset ({hint})")
 
 
-def _digest(path: Path) -> str:
+def content_digest(path: Path) -> str:
+    """The SHA-256 of a file; one that has not changed is read once per process."""
     return _digest_of(file_state(str(path)))
 
 

@@ -15,7 +15,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hash_set import HashSet
-from winnow.pipelines.store.integrity.content import check_content
+from winnow.pipelines.store.integrity.content import check_content, check_sha256
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError, for_older
 from winnow.pipelines.store.integrity.sealed import check_record
 from winnow.pipelines.store.tables import check_table
@@ -136,6 +136,8 @@ def check_file(store: Store, path: str) -> None:
             check_table(store.objects, path)
         case layout.Proof.CONTENT:
             check_content(store.objects, path)
+        case layout.Proof.SHA256:
+            check_sha256(store.objects, path)
         case layout.Proof.INTAKE:
             read_intake(store.objects, store.record, path)
         case layout.Proof.RECORD if path.startswith(layout.GENERATIONS):

@@ -38,6 +38,7 @@ from winnow.pipelines.reading.chosen_text import text_setting
 from winnow.pipelines.reading.columns import MEDIA, Column, column_of, leaves
 from winnow.pipelines.store import layout
 from winnow.schemas.assets import AnyAsset
+from winnow.schemas.environment.local_files import here
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import fingerprint_of
 from winnow.schemas.problems import Place, Problem, recipe_error, suggestion
@@ -69,7 +70,7 @@ class BoundAssets:
     def path(self, name: str) -> str:
         """Return the path of an asset on this machine."""
         file = next(asset.file for asset in self.assets if asset.name == name)
-        return file if isinstance(file, str) else asset_path(file)
+        return here(file) if isinstance(file, str) else asset_path(file)
 
 
 def layer_schema(operator: Operator, config: object) -> pa.Schema:

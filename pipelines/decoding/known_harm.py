@@ -18,6 +18,7 @@ from winnow.filters.image.decode.stills import DecodeLimits, UndecodableError
 from winnow.filters.known_harm.lists import HarmList, HashKind, read_hashes
 from winnow.filters.known_harm.matching import HarmMatch, HarmMatcher, PdqLimits
 from winnow.pipelines.decoding.isolation import decode_isolated
+from winnow.schemas.environment.local_files import here
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import fingerprint_of
 
@@ -46,7 +47,7 @@ class HarmListFile:
     def read(self) -> HarmList:
         """Its hashes; RecipeError if the file cannot be read, or is no list."""
         try:
-            with Path(self.file).open(encoding="utf-8", errors="replace") as text:
+            with Path(here(self.file)).open(encoding="utf-8", errors="replace") as text:
                 return read_hashes(self.name, _lines(text, self.file), self.file, self.kind)
         except OSError as error:
             raise RecipeError(f"known_harm: {self.name}: {self.file}: {error.strerror or error}") from None

@@ -12,11 +12,17 @@ from importlib.metadata import version
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from winnow.pipelines.assets.node_files import OPTION as NODE_OPTION
 from winnow.schemas.environment.version import winnow_version
 from winnow.schemas.errors import StageError
 
 OPTION = "winnow_driver"
 FOLDER_OPTION = "winnow_folder"
+
+
+def driver_settings(node: str) -> dict[str, object]:
+    """The options that tell workers of their driver; `node`: what those on other machines need."""
+    return {OPTION: versions_here(), FOLDER_OPTION: os.getcwd(), NODE_OPTION: node}
 
 
 class DriverOptions(PipelineOptions):
@@ -26,6 +32,7 @@ class DriverOptions(PipelineOptions):
     def _add_argparse_args(cls, parser) -> None:  # type: ignore[no-untyped-def]  # Beam's own parser has no types
         parser.add_argument(f"--{OPTION}", default=None, help="What the driver is made of; set by winnow.")
         parser.add_argument(f"--{FOLDER_OPTION}", default=None, help="The driver's folder; set by winnow.")
+        parser.add_argument(f"--{NODE_OPTION}", default=None, help="What other machines need; set by winnow.")
 
 
 @cache

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
+from winnow.pipelines.assets.node_files import taken
 from winnow.pipelines.processes.identity import started
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.memory import MemoryStore
+from winnow.schemas.environment.local_files import take_files_with
 from winnow.schemas.identity import canonical_json
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ DRIVER_VARIABLE = "WINNOW_DRIVER"
 WATCH_SECONDS = 1.0
 BEAT_SECONDS = 1.0
 BUCKET_BEAT_SECONDS = 10.0  # on an object store, where every request costs
+
+take_files_with(taken)  # every process that works has imported this module
 
 
 def main() -> None:

@@ -4,7 +4,8 @@ Names are dropped before the objects that they name: old generations, then commi
 generation holds what its commits said, so all commits go, and later commands have fewer to list. A reader of a kept
 generation never misses an object, and a crash in between leaves only garbage for the next run. Verdicts on
 texts are not named by any generation; they are kept as long as their shard. Scratch that a stage leaves for its later
-steps matters only to its driver, which would hold the lease that the collector holds now.
+steps matters only to its driver, which would hold the lease that the collector holds now. So do files that workers on
+other machines take from the store: the next command that has such workers puts them there again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -73,7 +74,7 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
     objects += _weights(store, kept) + _decisions(store, kept)
     advisory = [
         info
-        for prefix in (layout.HEARTBEATS, layout.TASK_LISTS, layout.STRIKES, layout.SCRATCH)
+        for prefix in (layout.HEARTBEATS, layout.TASK_LISTS, layout.STRIKES, layout.SCRATCH, layout.NODE_FILES)
         for info in store.objects.list(prefix)
     ] + _runs(store)
     unfinished = 0

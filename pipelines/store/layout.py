@@ -34,6 +34,7 @@ DECISIONS = "decisions/"
 RULE_DECISIONS = "decisions/rules/"
 CLUSTERS = "decisions/clusters/"
 KNOWN_HARM = "known_harm/"
+NODE_FILES = "files/"
 PURGE = "purge.json"
 REPORT = "report.html"
 
@@ -226,11 +227,17 @@ def known_harm(identity: str) -> str:
     return f"{KNOWN_HARM}{identity}.json"
 
 
+def node_file(sha256: str) -> str:
+    """A file that workers on other machines need, by the SHA-256 of its bytes."""
+    return f"{NODE_FILES}{sha256}"
+
+
 class Proof(Enum):
     """How a file shows that it is what was put under its name."""
 
     TABLE = "Parquet whose footer has the hash in its name, and hashes of all other bytes"
     CONTENT = "bytes that have the hash in their name"
+    SHA256 = "bytes whose SHA-256 is their name"
     RECORD = "JSON with a checksum over its path and its content"
     INTAKE = "Parquet with a checksum over its path and its bytes"
     NONE = "advisory: says what a process is doing or has found, and decides nothing once it has ended"
@@ -247,6 +254,7 @@ _PROOFS = tuple(
         (rf"weights/.+\.{_HASH}\.safetensors", Proof.CONTENT),
         (rf"tasks/.+/{_HASH}\.jsonl", Proof.CONTENT),
         (rf"(tombstones|outputs|copies)/{_HASH}\.json", Proof.CONTENT),
+        (r"files/[0-9a-f]{64}", Proof.SHA256),
         (r"intake/[^/]+/\d{8}\.parquet", Proof.INTAKE),
         (r"(commits|weights|decisions|known_harm|poison|strikes|runs)/.+\.json", Proof.RECORD),
         (r"generations/\d{8}\.json|plans/[^/]+/plan\.json|store\.json|purge\.json", Proof.RECORD),

@@ -22,6 +22,7 @@ class Request:
     workers: int  # worker processes, at least 1
     flags: tuple[str, ...]  # Beam's own flags, given after `--`
     stage: str = "pipeline"  # used in a job's name
+    node: str = ""  # what workers on other machines need, as they are told it
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,10 @@ class Backend(Protocol):
     def is_local(self) -> bool:
         """Whether all workers are processes of this machine and inherit its environment."""
         ...
+
+    def uses_nodes(self, request: Request) -> bool:  # noqa: ARG002
+        """Whether workers are on other machines than this one."""
+        return False
 
     def check(self, request: Request) -> None:
         """Raise before anything starts if something is wrong: Java is missing, a flag is unknown, a master does not

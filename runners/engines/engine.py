@@ -30,6 +30,12 @@ class Engine:
     name: str = "local"
     workers: int = 0  # 0: one per core
     flags: tuple[str, ...] = ()
+    node: str = ""  # what workers on other machines need, as they are told it
+
+    @property
+    def uses_nodes(self) -> bool:
+        """Whether workers are on other machines than this one."""
+        return self.backend.uses_nodes(self.request)
 
     @property
     def processes(self) -> int:
@@ -47,7 +53,7 @@ class Engine:
     @property
     def request(self) -> Request:
         """The request for the backend."""
-        return Request(self.processes, self.flags)
+        return Request(self.processes, self.flags, node=self.node)
 
     def require_reachable(self, *places: str) -> None:
         """Raise for folders of this machine that workers cannot access."""

@@ -4,11 +4,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from apache_beam.options.pipeline_options import PortableOptions
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
+from winnow.pipelines.running.version_handshake import driver_settings
 from winnow.runners.engines.backend import Backend, Launch, Request
 from winnow.runners.engines.flags import beam_options
 from winnow.runners.engines.workers.forked import worker_environment
+
+LOOPBACK = "LOOPBACK"
+"""Beam's name for workers that are threads of the driver."""
 
 
 class Local(Backend):
@@ -33,17 +38,24 @@ class Portable(Backend):
 
     is_local = True
 
+    def uses_nodes(self, request: Request) -> bool:
+        """Whether the user names workers other than threads of this process."""
+        given = beam_options(request.flags).view_as(PortableOptions).environment_type
+        return given not in (None, LOOPBACK)
+
     def check(self, request: Request) -> None:
         """Reject unknown flags."""
         beam_options(request.flags)
 
     @contextmanager
     def launch(self, request: Request, _: Path) -> Iterator[Launch]:
-        """Workers are threads of this process."""
-        from apache_beam.runners.portability.portable_runner import PortableRunner
+        """Workers are threads of this process, unless the user names others."""
+        from winnow.runners.engines.portable import CancelledOnError
 
-        options = beam_options(request.flags, job_endpoint="embed", environment_type="LOOPBACK")
-        yield Launch(PortableRunner(), options)
+        settings = driver_settings(request.node) if self.uses_nodes(request) else {}
+        options = beam_options(request.flags, job_endpoint="embed", environment_type=LOOPBACK, **settings)
+        with CancelledOnError() as runner:
+            yield Launch(runner, options)
 
 
 LOCAL: Backend = Local()

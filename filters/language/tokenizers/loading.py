@@ -12,6 +12,7 @@ from winnow.filters.language.tokenizers.rank_files import RankVocabulary
 from winnow.filters.language.tokenizers.sentencepiece_files import SentencePieceVocabulary
 from winnow.filters.language.tokenizers.tokenizer import Tokenizer
 from winnow.filters.language.tokenizers.vocabulary import MAX_VOCABULARY, Vocabulary
+from winnow.schemas.environment.local_files import here
 from winnow.schemas.errors import WinnowError
 
 BYTES: Final = "bytes"
@@ -70,14 +71,15 @@ def _read(path: str) -> tuple[str, bytes]:
     """A file's kind by its name, and its content."""
     kind = os.path.splitext(path)[1].lower()
     try:
-        mode = os.stat(path).st_mode
+        file = here(path)
+        mode = os.stat(file).st_mode
         if stat.S_ISDIR(mode):
             raise WinnowError(f"{path}: a folder; give the path of the file in it; {_EXPECTED}")
         if not stat.S_ISREG(mode):  # a pipe would block, a device may never end
             raise WinnowError(f"{path}: not a file; {_EXPECTED}")
         if kind not in _KINDS:
             raise WinnowError(f"{path}: unknown kind of file; {_EXPECTED}")
-        with open(path, "rb") as stream:
+        with open(file, "rb") as stream:
             raw = stream.read(MAX_TOKENIZER_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error

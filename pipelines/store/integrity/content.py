@@ -1,5 +1,6 @@
-"""Objects that are read whole and named by the hash of their bytes: statistics, tombstones, outputs, weights."""
+"""Objects that are named by the hash of their bytes: statistics, tombstones, outputs, weights, files of workers."""
 
+import hashlib
 from contextlib import closing
 
 from winnow.pipelines.store.facade import ObjectStore
@@ -20,14 +21,24 @@ def read_content(objects: ObjectStore, path: str) -> bytes:
 
 def check_content(objects: ObjectStore, path: str) -> None:
     """The same check in bounded memory."""
-    state = content_hash()
+    _require(objects, path, _hash_of(objects, path, content_hash()))
+
+
+def check_sha256(objects: ObjectStore, path: str) -> None:
+    """The same of an object whose name is the SHA-256 of its bytes."""
+    found = _hash_of(objects, path, hashlib.sha256())
+    if found != path.rpartition("/")[2]:
+        raise damaged(objects.root, path, f"its bytes have the hash {found}")
+
+
+def _hash_of(objects: ObjectStore, path: str, state: "hashlib._Hash | hashlib.blake2b") -> str:
     try:
         with closing(objects.open(path)) as stream:
             while piece := stream.read(1 << 20):
                 state.update(piece)
     except FileNotFoundError:
         raise missing(objects.root, path) from None
-    _require(objects, path, state.hexdigest())
+    return state.hexdigest()
 
 
 def _require(objects: ObjectStore, path: str, found: str) -> None:

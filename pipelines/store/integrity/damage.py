@@ -32,6 +32,7 @@ _REMEDIES = (
     (layout.OUTPUTS, "run 'winnow gc STORE', which writes it again from its copy, if there is one"),
     (layout.COPIES, "run 'winnow gc STORE', which copies the record in outputs/ again"),
     (layout.KNOWN_HARM, "run 'winnow ingest RECIPE', which compares again"),
+    (layout.NODE_FILES, "the next command that runs on other machines puts it there again"),
     (layout.PURGE, "run 'winnow gc --purge STORE' again"),
 )
 _STAGES = (("extract.", "ingest"), (DUPLICATES, "dedupe"), (SCORES, "score"), (TRACES, "score"), ("mix.", "mix"))

@@ -20,6 +20,7 @@ from apache_beam.options.pipeline_options import (
     WorkerOptions,
 )
 
+from winnow.pipelines.assets.node_files import OPTION as NODE_OPTION
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.store.buckets.gcs import GcsStore
 from winnow.runners.engines.addresses import require_answering
@@ -57,6 +58,10 @@ class Dataflow:
 
     is_local = False
 
+    def uses_nodes(self, request: Request) -> bool:
+        """Whether the service is not one on this machine."""
+        return not _is_local(beam_options(request.flags))
+
     def check(self, request: Request) -> None:
         """Check the packages, the flags and the staging bucket, within seconds."""
         if absent := [name for name in NEEDED if not _installed(name)]:
@@ -85,7 +90,7 @@ class Dataflow:
         with temporary_folder("package") as folder:
             runner = DataflowRunner(request.stage)
             try:
-                yield Launch(runner, job_options(request.flags, Path(folder)))
+                yield Launch(runner, job_options(request.flags, Path(folder), request.node))
             except KeyboardInterrupt:
                 runner.cancel()
                 raise
@@ -104,9 +109,12 @@ class Dataflow:
         return None
 
 
-def job_options(flags: Sequence[str], folder: Path) -> PipelineOptions:
-    """Beam's options for a job; without a container image, winnow is shipped as a wheel written to the folder."""
-    options = beam_options(flags, save_main_session=False)
+def job_options(flags: Sequence[str], folder: Path, node: str = "") -> PipelineOptions:
+    """Beam's options for a job; without a container image, winnow is shipped as a wheel written to the folder.
+
+    `node`: what workers need beside it.
+    """
+    options = beam_options(flags, save_main_session=False, **{NODE_OPTION: node})
     setup = options.view_as(SetupOptions)
     cloud = options.view_as(GoogleCloudOptions)
     cloud.staging_location = cloud.staging_location or cloud.temp_location

@@ -6,7 +6,6 @@ reports before a job is submitted.
 """
 
 import json
-import os
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -18,7 +17,7 @@ from pathlib import Path
 
 from apache_beam.options.pipeline_options import FlinkRunnerOptions, JobServerOptions, PipelineOptions, PortableOptions
 
-from winnow.pipelines.running.version_handshake import FOLDER_OPTION, OPTION, versions_here
+from winnow.pipelines.running.version_handshake import driver_settings
 from winnow.runners.engines.backend import Backend, Launch, Request, print_notice
 from winnow.runners.engines.failures import DIED, WorkerLostError
 from winnow.runners.engines.flags import beam_options
@@ -151,6 +150,10 @@ class Flink:
     def __init__(self) -> None:
         self._services: dict[tuple[object, ...], FlinkService] = {}  # cached, as finding one reads a large jar
 
+    def uses_nodes(self, request: Request) -> bool:
+        """Whether a cluster is named, or a job server elsewhere."""
+        return not _flags(request).worker_source.is_local
+
     def check(self, request: Request) -> None:
         """Check the flags, Java, the job server, and the cluster if one is named."""
         flags = _flags(request)
@@ -163,7 +166,7 @@ class Flink:
     def launch(self, request: Request, log: Path) -> Iterator[Launch]:
         """Start a job server for the first pipeline, and on this machine a pool of workers for each."""
         flags = _flags(request)
-        settings: dict[str, object] = {OPTION: versions_here(), FOLDER_OPTION: os.getcwd()}
+        settings: dict[str, object] = driver_settings(request.node)
         with ExitStack() as stack:
             if flags.embedded:
                 settings |= _spread(request.workers, request.workers)

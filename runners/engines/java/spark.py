@@ -3,7 +3,6 @@
 A Beam bundle is a whole Spark partition here, so `spark.default.parallelism` says how finely a stage's tasks are cut.
 """
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from apache_beam.options.pipeline_options import JobServerOptions, PortableOptions, SparkRunnerOptions
 
-from winnow.pipelines.running.version_handshake import FOLDER_OPTION, OPTION, versions_here
+from winnow.pipelines.running.version_handshake import driver_settings
 from winnow.runners.engines.addresses import is_loopback, require_listening, split_address
 from winnow.runners.engines.backend import Backend, Launch, Request
 from winnow.runners.engines.failures import DIED, WorkerLostError
@@ -96,6 +95,10 @@ class Spark:
 
     is_local = False
 
+    def uses_nodes(self, request: Request) -> bool:
+        """Whether a cluster is named, or a job server elsewhere."""
+        return not _flags(request).worker_source.is_local
+
     def check(self, request: Request) -> None:
         """Check the flags, Java, the job server, and the masters if any are named."""
         flags = _flags(request)
@@ -115,8 +118,7 @@ class Spark:
         flags.require_master()  # checked again, as stages may be hours apart
         worker_source = flags.worker_source
         settings: dict[str, object] = {
-            OPTION: versions_here(),
-            FOLDER_OPTION: os.getcwd(),
+            **driver_settings(request.node),
             "environment_cache_millis": CACHE_MILLIS,
             # One per core of an executor; 0 for all cores that Spark assigns on its machine.
             "sdk_worker_parallelism": request.workers if worker_source.is_local else executor_cores(flags.jobs),

@@ -193,7 +193,7 @@ def _write(work: _Work, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfin
                 break
             before = progress.written()
             try:
-                run.engine.run(graph.build, stage="export")
+                run.workers.run(graph.build, stage="export")
                 for one in exports:
                     one.refresh()
                 break

@@ -4,12 +4,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import apache_beam as beam
 from rich.console import Console
 
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.running.ledger.worker_deaths import STRIKES, Mark, read_marks, record_deaths
 from winnow.pipelines.running.run_tasks import RunTasks
@@ -20,6 +21,7 @@ from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.store_index import StoreIndex
 from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.failures import WorkerLostError
+from winnow.runners.stages.running.nodes import ready_nodes
 from winnow.runners.stages.running.warming import warm_kernels
 from winnow.runners.terminal.progress.stage import StageProgress, TaskInput, prefix_of
 from winnow.schemas.errors import StageError
@@ -66,6 +68,12 @@ class StageRun:
     engine: Engine
     store: Store
     part: str = ""  # the name of the slice; empty for the whole stage
+    recipe: BoundRecipe | None = None  # whose files workers on other machines need; None if they need none
+
+    @cached_property
+    def workers(self) -> Engine:
+        """The engine; machines other than this one are ready for the stage."""
+        return ready_nodes(self.engine, self.store, self.recipe)
 
     def __post_init__(self) -> None:
         self.engine.require_reachable(self.store.root)
@@ -104,7 +112,7 @@ class StageRun:
                 path = put_task_list(objects, where, (task for name, task in elements() if name not in done))
                 try:
                     with StageProgress(self.console, objects, stage, awaited, inputs or {}, held.note):
-                        self.engine.run(
+                        self.workers.run(
                             partial(_build, stage, RunTasks(objects, path, worker, hints)), marks, stage=stage
                         )
                     objects.delete(path)
@@ -131,7 +139,7 @@ class StageRun:
         """Run a pipeline that stores its results only at its end; if a worker dies, it is run again from the start."""
         for attempt in range(1, TRIES + 1):
             try:
-                self.engine.run(build, stage=stage)
+                self.workers.run(build, stage=stage)
                 return
             except WorkerLostError:
                 if attempt == TRIES:

@@ -1,9 +1,10 @@
 """The command line on an engine: what it needs, what it leaves running, and the same mixture as `local` makes."""
 
+import os
 import socket
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -71,11 +72,17 @@ def boot_script(folder: Path, version: str | None = None) -> Path:
 
 
 @contextmanager
-def boot_pool(folder: Path) -> Iterator[tuple[int, psutil.Popen]]:
-    """`winnow-boot --pool` as an administrator keeps it on a machine of a cluster: its port, and the process."""
+def boot_pool(
+    folder: Path, command: Sequence[str] = (), environment: Mapping[str, str] | None = None
+) -> Iterator[tuple[int, psutil.Popen]]:
+    """`winnow-boot --pool` as an administrator keeps it on a machine of a cluster: its port, and the process.
+
+    `command`: what it is started by, such as a program that shows it another file system.
+    """
     port = free_port()
+    started = [*command, str(boot_script(folder)), "--pool", "--port", str(port)]
     with open(folder / "pool.log", "wb") as log:
-        pool = psutil.Popen([str(boot_script(folder)), "--pool", "--port", str(port)], stdout=log, stderr=log)
+        pool = psutil.Popen(started, stdout=log, stderr=log, env={**os.environ, **(environment or {})})
     try:
         end = time.monotonic() + 120
         while b"ready to start workers" not in (folder / "pool.log").read_bytes():

@@ -1,0 +1,182 @@
+"""Files that workers on other machines take from the store: assets, and what the recipe names by its path.
+
+The driver puts each file into the store once, under the SHA-256 of its bytes, and tells workers in Beam's options which
+files there are. A worker that lacks one, or has another one under its path, takes it from there, compares the hash, and
+keeps it in its machine's cache of assets for all processes after it.
+"""
+
+import fcntl
+import hashlib
+import os
+import platform
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from winnow.pipelines.assets.cached import asset_path, cache_folder, checksum_of, content_digest
+from winnow.pipelines.assets.catalogue import AssetError
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.location import open_location
+from winnow.schemas.assets import AnyAsset
+from winnow.schemas.environment.temporary_root import temporary_root
+from winnow.schemas.records import to_json
+
+OPTION = "winnow_node"
+"""The option by which the driver tells workers on other machines what they need, as JSON."""
+
+TAKEN = "from-stores"
+"""The folder, in the cache of assets, of files that are no assets."""
+
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFile:
+    """A file that workers may open."""
+
+    name: str  # the path by which the driver knows it, or the name of an asset in the cache
+    sha256: str
+    bytes: int
+
+    @property
+    def object(self) -> str:
+        """Its name in the store."""
+        return layout.node_file(self.sha256)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What the driver tells workers on other machines."""
+
+    store: str  # its address
+    files: tuple[NodeFile, ...] = ()
+
+    def to_option(self) -> str:
+        """The option's value."""
+        return to_json(self).decode()
+
+
+def node_file(file: AnyAsset | str) -> NodeFile:
+    """An asset, or a file by its path, as it is on this machine; AssetError if it is missing."""
+    path = Path(file if isinstance(file, str) else asset_path(file))
+    name = file if isinstance(file, str) else file.file_name
+    return NodeFile(name, content_digest(path), path.stat().st_size)
+
+
+def put_files(objects: ObjectStore, files: Iterable[AnyAsset | str]) -> tuple[NodeFile, ...]:
+    """Put files of this machine into a store, unless it has them; returns all of them."""
+    found = {file: node_file(file) for file in dict.fromkeys(files)}
+    there = {info.path for info in objects.list(layout.NODE_FILES)} if found else set()
+    for file, described in found.items():
+        if described.object not in there:
+            _put(objects, Path(file if isinstance(file, str) else asset_path(file)), described)
+            there.add(described.object)
+    return tuple(found.values())
+
+
+def _put(objects: ObjectStore, path: Path, file: NodeFile) -> None:
+    """Put a copy, as a store on a disk links to what it is given, and the user's own file may change."""
+    with open(path, "rb") as stream, _copied(stream, objects.scratch()) as (copy, sha256):
+        if sha256 != file.sha256:
+            raise AssetError(f"{path}: changed during this run; run again")
+        objects.put(file.object, copy)
+
+
+@contextmanager
+def _copied(stream: BinaryIO, folder: Path) -> Iterator[tuple[Path, str]]:
+    """A copy of a file in a folder for as long as nobody has moved it away, and the SHA-256 of its bytes."""
+    descriptor, name = tempfile.mkstemp(prefix=".unfinished-", dir=folder)
+    copy, seen = Path(name), hashlib.sha256()
+    try:
+        with os.fdopen(descriptor, "wb") as target:
+            while piece := stream.read(_PIECE):
+                seen.update(piece)
+                target.write(piece)
+        yield copy, seen.hexdigest()
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+@cache
+def this_node() -> Node | None:
+    """What the driver told this process; None if it is on the driver's machine."""
+    raw = os.environ.get("PIPELINE_OPTIONS", "")
+    if not raw and (named := os.environ.get("PIPELINE_OPTIONS_FILE")):
+        raw = Path(named).read_text("utf-8")
+    told = msgspec.json.decode(raw, type=dict[str, object]).get(f"beam:option:{OPTION}:v1") if raw else None
+    return msgspec.json.decode(told, type=Node) if isinstance(told, str) and told else None
+
+
+def host_name() -> str:
+    """This machine, as messages call it."""
+    return platform.node()
+
+
+def taken(path: str) -> str | None:
+    """The path of a file that the driver named, taken from the store if it is not here as it should be.
+
+    Raises:
+        AssetError: It is neither here nor in the store, or its bytes are not the driver's.
+    """
+    node = this_node()
+    file = None if node is None else _named(node, path)
+    if node is None or file is None:
+        return None
+    if os.path.isfile(path) and content_digest(Path(path)) == file.sha256:
+        return path
+    asset = Path(path).parent == cache_folder()
+    inside = file.name if asset else f"{TAKEN}/{file.sha256[:16]}/{os.path.basename(path)}"
+    with _writable_place(inside) as place:
+        if not (place.is_file() and content_digest(place) == file.sha256):
+            _take(node, file, place)
+            if asset:
+                checksum_of(place).write_text(file.sha256, "ascii")
+    return str(place)
+
+
+def _named(node: Node, path: str) -> NodeFile | None:
+    """The file of a path: the driver's own, or that of an asset in this machine's cache."""
+    asset = os.path.basename(path) if Path(path).parent == cache_folder() else path
+    return next((file for file in node.files if file.name in (path, asset)), None)
+
+
+@contextmanager
+def _writable_place(inside: str) -> Iterator[Path]:
+    """Where a file is kept, while no other process of this machine takes it: in the cache, if that can be written."""
+    refused: OSError | None = None
+    for folder in (cache_folder(), temporary_root() / "assets"):
+        place = folder / inside
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            lock = os.open(place.with_name(f".{place.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            refused = error
+            continue
+        with os.fdopen(lock, "wb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            yield place
+        return
+    raise AssetError(f"{cache_folder()}: {refused}; make it writable, or let WINNOW_ASSETS name a folder that is")
+
+
+def _take(node: Node, file: NodeFile, place: Path) -> None:
+    """Bring a file from the store to its place, whole or not at all."""
+    try:
+        stream = open_location(node.store).open(file.object)
+    except FileNotFoundError:
+        raise AssetError(
+            f"{file.name} is missing here, and {node.store} has no {file.object}; run the same command again, which "
+            "puts it there"
+        ) from None
+    with closing(stream), _copied(stream, place.parent) as (copy, sha256):
+        if sha256 != file.sha256:
+            raise AssetError(f"{node.store}: {file.object} is damaged; delete it, and run the same command again")
+        copy.chmod(0o644)
+        copy.replace(place)
