@@ -88,10 +88,11 @@ def compare(run: StageRun, search: Search, rows: int, items: Mapping[Kind, int] 
     graph = SearchGraph(search, rows, clusters.MAX_EDGES, items)
     progress = JobProgress(search.store.objects, search.scratch, "dedupe", graph.steps, rounds_after="Forests")
     with progress.shown(run.console):
-        run.job("dedupe.compare", graph.build)
+        run.job("dedupe.compare", graph.build, max(graph.steps.values()))
         for kind in search.kinds:
             if search.kinds[kind].search is not None and (edges := unjoined_edges(search, kind)):
-                run.job("dedupe.compare", OutcomeGraph(_contracted(run, search, kind, edges)).build)
+                last = _contracted(run, search, kind, edges)
+                run.job("dedupe.compare", OutcomeGraph(last).build, max(last.partitions, *graph.steps.values()))
 
 
 def _contracted(run: StageRun, search: Search, kind: Kind, edges: int) -> StarRound:
@@ -99,7 +100,7 @@ def _contracted(run: StageRun, search: Search, kind: Kind, edges: int) -> StarRo
     partitions = star_partitions(edges)
     for number in range(max_star_rounds(edges)):
         one = StarRound(search, kind, number, partitions)
-        run.job("dedupe.compare", StarGraph(one).build)
+        run.job("dedupe.compare", StarGraph(one).build, max(one.sources, partitions))
         require_lease(run.store.objects)
         one.clear_previous()
         if one.finished:

@@ -105,7 +105,10 @@ class StageRun:
                 try:
                     with StageProgress(self.console, objects, stage, awaited, inputs or {}, held.note):
                         self.engine.run(
-                            partial(_build, stage, RunTasks(objects, path, worker, hints)), marks, stage=stage
+                            partial(_build, stage, RunTasks(objects, path, worker, hints)),
+                            marks,
+                            stage=stage,
+                            tasks=len(awaited) - len(done),
                         )
                     objects.delete(path)
                     return clock.ran(awaited)
@@ -129,11 +132,14 @@ class StageRun:
                         f"{stage}: a worker process died{_during(found)}; running the remaining tasks again"
                     )
 
-    def job(self, stage: str, build: Callable[[beam.Pipeline], object]) -> None:
-        """Run a pipeline that stores its results only at its end; if a worker dies, it is run again from the start."""
+    def job(self, stage: str, build: Callable[[beam.Pipeline], object], tasks: int) -> None:
+        """Run a pipeline that stores its results only at its end; if a worker dies, it is run again from the start.
+
+        `tasks`: those of its widest step.
+        """
         for attempt in range(1, TRIES + 1):
             try:
-                self.engine.run(build, stage=stage)
+                self.engine.run(build, stage=stage, tasks=tasks)
                 return
             except WorkerLostError:
                 if attempt == TRIES:

@@ -50,11 +50,13 @@ class Interrupted(Engine):
     event: Callable[[], object] = field(default=bool)
     runs: list[Build] = field(default_factory=list)
 
-    def run(self, build: Build, marks: Path | None = None, *, stage: str = "pipeline") -> None:
+    def run(
+        self, build: Build, marks: Path | None = None, *, stage: str = "pipeline", tasks: int | None = None
+    ) -> None:
         self.runs.append(build)
         if len(self.runs) == 2:
             self.event()
-        Engine.run(self, build, marks, stage=stage)
+        Engine.run(self, build, marks, stage=stage, tasks=tasks)
 
 
 def copies() -> list[Row]:
