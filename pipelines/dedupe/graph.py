@@ -1,4 +1,4 @@
-"""The Beam pipelines of a search: they read shards and write tables of duplicates to the search's scratch folder.
+"""The pipelines of a search: they read shards and write tables of duplicates to the search's scratch folder.
 
 If the forests are too large for one task to merge, pipelines of several rounds of star contraction follow, and then a
 last pipeline that writes the outcomes.
@@ -11,7 +11,6 @@ from typing import TypeAlias
 
 import apache_beam as beam
 import pyarrow as pa
-from apache_beam.pvalue import PCollection
 
 from winnow.filters.duplicates.searches import BlockSearch, PieceSearch
 from winnow.pipelines.dedupe.chains import cut_chains, send_chains
@@ -49,8 +48,9 @@ from winnow.pipelines.dedupe.outcomes import put_equal_outcomes, put_near_outcom
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.dedupe.training import SAMPLED, sample_values, train, training_of
 from winnow.pipelines.running.blocks import AddressedBlock
-from winnow.pipelines.running.exchange import Engine, Exchange, partitions_for
-from winnow.pipelines.running.job_steps import Batches, Blocks, JobSteps, sending, split_by_origin, task_numbers
+from winnow.pipelines.running.exchange import partitions_for
+from winnow.pipelines.running.flows import F, Ground, OnBeam
+from winnow.pipelines.running.job_steps import Batches, JobSteps
 from winnow.schemas.rows.duplicates import Kind
 
 Step: TypeAlias = tuple[str, int, Callable[[int, Iterable[pa.RecordBatch]], Iterator[AddressedBlock]]]
@@ -122,45 +122,43 @@ class SearchGraph:
 
     def build(self, pipeline: beam.Pipeline) -> None:
         """Add the steps to a pipeline."""
-        shard_groups = task_numbers(pipeline, self.search.listed.groups)
-        start = pipeline | "Start" >> beam.Create([self.search.shards], reshuffle=False)
+        self.lay_out(OnBeam(_steps(self.search), pipeline))
+
+    def lay_out(self, ground: Ground[F]) -> None:
+        """Lay the steps out; in this process, they are run."""
+        shard_groups, start = ground.numbers(self.search.listed.groups), ground.one(self.search.shards)
         for kind in self.search.kinds:
             self._search_kind(kind, start, shard_groups)
 
-    def _search_kind(self, kind: Kind, start: PCollection[str], shard_groups: PCollection[int]) -> None:
+    def _search_kind(self, kind: Kind, start: F, shard_groups: F) -> None:
         search, partitions = self.search, self._digest_partitions(kind)
-        steps = _steps(search)
-        digests = shard_groups | f"Digests.{kind}" >> sending(send_digests, search, kind, partitions)
-        groups = steps.exchange(f"Groups.{kind}", digests, partial(group_digests, search, kind))
-        summaries = (groups, start | f"Empty.{kind}" >> sending(_empty_blocks, search, kind, GROUP_SUMMARIES))
+        digests = shard_groups.send(f"Digests.{kind}", send_digests, search, kind, partitions)
+        groups = digests.exchange(f"Groups.{kind}", partial(group_digests, search, kind))
+        empty = start.send(f"Empty.{kind}", _empty_blocks, search, kind, GROUP_SUMMARIES)
         if search.kinds[kind].search is None:
-            steps.finish(f"Members.{kind}", summaries, partial(put_equal_outcomes, search, kind))
+            groups.finish(f"Members.{kind}", partial(put_equal_outcomes, search, kind), empty)
             return
         if training_of(search, kind) is not None:
-            summaries = (groups, self._learnt(kind, start, shard_groups))
-        edges = list[Blocks]()
-        found: Blocks | tuple[Blocks, Blocks] = summaries
+            empty = self._learnt(kind, start, shard_groups)
+        flow, others, edges = groups, [empty], list[F]()
         for name, _, consume in self._finding(kind):
-            flow: Blocks = steps.exchange(step_of(name, kind), found, consume)
+            flow, others = flow.exchange(step_of(name, kind), consume, *others), []
             if name == _ESTIMATED:
-                flow, clear = split_by_origin(flow, UNRESOLVED, step_of("Unresolved", kind))
+                flow, clear = flow.split(UNRESOLVED, step_of("Unresolved", kind))
                 edges.append(clear)
-            found = flow
-        edges.append(flow)
-        empty = start | step_of("Empty.matches", kind) >> sending(_empty_blocks, search, "matches", MATCHES)
-        forests = steps.exchange(step_of("Matches", kind), (*edges, empty), partial(_send_forest_size, search, kind))
-        name = step_of("Forests", kind)
-        join = partial(steps.consume_and_report, name, partial(join_forests, search, kind, self.max_edges))
+        edges += [flow, start.send(step_of("Empty.matches", kind), _empty_blocks, search, "matches", MATCHES)]
+        matched = partial(_send_forest_size, search, kind)
+        forests = edges[0].exchange(step_of("Matches", kind), matched, *edges[1:])
+        join = partial(join_forests, search, kind, self.max_edges)
         # One number per shard group: not worth files.
-        stars: Blocks = forests | name >> Exchange(join, transport=Engine(), emits=AddressedBlock)
-        _build_outcomes(search, kind, stars)
+        _lay_out_outcomes(search, kind, forests.exchange(step_of("Forests", kind), join, is_small=True))
 
-    def _learnt(self, kind: Kind, start: PCollection[str], shard_groups: PCollection[int]) -> Blocks:
+    def _learnt(self, kind: Kind, start: F, shard_groups: F) -> F:
         """Add the steps to what is learnt; the empty blocks that follow let shard groups go on once it is there."""
         search, rows = self.search, self.total_rows
-        sampled = shard_groups | step_of("Sample", kind) >> sending(sample_values, search, kind, rows)
-        none = start | step_of("Empty.sample", kind) >> sending(_empty_sample)
-        return _steps(search).exchange(step_of("Learnt", kind), (sampled, none), partial(train, search, kind, rows))
+        sampled = shard_groups.send(step_of("Sample", kind), sample_values, search, kind, rows)
+        none = start.send(step_of("Empty.sample", kind), _empty_sample)
+        return sampled.exchange(step_of("Learnt", kind), partial(train, search, kind, rows), none)
 
 
 @dataclass(frozen=True)
@@ -172,15 +170,15 @@ class StarGraph:
     def build(self, pipeline: beam.Pipeline) -> None:
         """Add the steps to a pipeline."""
         begin, *_, end = self.rounds
-        steps = _steps(begin.search)
-        edges: Blocks = task_numbers(pipeline, begin.sources) | "Edges" >> sending(begin.send_edges)
+        ground = OnBeam(_steps(begin.search), pipeline)
+        edges = ground.numbers(begin.sources).send("Edges", begin.send_edges)
         for one in self.rounds:
             first, second = one.steps
-            upward = steps.exchange(first, edges, one.join_upward)
+            upward = edges.exchange(first, one.join_upward)
             if one is end:
-                steps.finish(second, upward, one.join_downward)
+                upward.finish(second, one.join_downward)
             else:
-                edges = steps.exchange(second, upward, one.pass_on)
+                edges = upward.exchange(second, one.pass_on)
 
 
 @dataclass(frozen=True)
@@ -191,22 +189,21 @@ class OutcomeGraph:
 
     def build(self, pipeline: beam.Pipeline) -> None:
         """Add the steps to a pipeline."""
-        stars = task_numbers(pipeline, self.round.partitions) | "Outer" >> sending(self.round.send_stars)
-        _build_outcomes(self.round.search, self.round.kind, stars)
+        ground = OnBeam(_steps(self.round.search), pipeline)
+        stars = ground.numbers(self.round.partitions).send("Outer", self.round.send_stars)
+        _lay_out_outcomes(self.round.search, self.round.kind, stars)
 
 
-def _build_outcomes(search: Search, kind: Kind, stars: Blocks) -> None:
+def _lay_out_outcomes(search: Search, kind: Kind, stars: F) -> None:
     """Add the steps from stars to the outcome of each row."""
-    steps = _steps(search)
-    stars_sent = steps.exchange(step_of("Stars", kind), stars, partial(send_clusters, search, kind))
-    requests, parts = split_by_origin(stars_sent, REQUESTS, step_of("Requests", kind))
-    named = steps.exchange(step_of("MergedClusters", kind), parts, partial(merge_clusters, search))
+    stars_sent = stars.exchange(step_of("Stars", kind), partial(send_clusters, search, kind))
+    requests, parts = stars_sent.split(REQUESTS, step_of("Requests", kind))
+    named = parts.exchange(step_of("MergedClusters", kind), partial(merge_clusters, search))
     if search.chains(kind) is not None:
-        chains = steps.exchange(step_of("Chains", kind), named, partial(send_chains, search, kind))
-        named = steps.exchange(step_of("Cut", kind), chains, partial(cut_chains, search, kind))
-    row_clusters = partial(send_node_clusters, search, kind)
-    summaries = steps.exchange(step_of("RowClusters", kind), (named, requests), row_clusters)
-    steps.finish(step_of("Outcomes", kind), summaries, partial(put_near_outcomes, search, kind))
+        chains = named.exchange(step_of("Chains", kind), partial(send_chains, search, kind))
+        named = chains.exchange(step_of("Cut", kind), partial(cut_chains, search, kind))
+    summaries = named.exchange(step_of("RowClusters", kind), partial(send_node_clusters, search, kind), requests)
+    summaries.finish(step_of("Outcomes", kind), partial(put_near_outcomes, search, kind))
 
 
 def _steps(search: Search) -> JobSteps:

@@ -48,6 +48,7 @@ class Search:
     kinds: Mapping[Kind, AskedKind]  # with their bound settings
     text: tuple[Column, ...] = ()
     most_groups: int = MAX_SHARD_GROUPS  # of shards; decides how the work is divided, and no value
+    size: int = 0  # bytes that it reads, about
 
     @property
     def listed(self) -> ShardList[CoveredShard]:

@@ -4,17 +4,15 @@ On Beam, tasks and consumers are spread over workers. What one task could hold m
 the same functions: starting a pipeline costs more than a small job.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 import apache_beam as beam
 
 from winnow.pipelines.running.blocks import AddressedBlock
-from winnow.pipelines.running.job_steps import Batches, JobSteps, sending, task_numbers
+from winnow.pipelines.running.flows import F, Ground, Here, OnBeam
+from winnow.pipelines.running.job_steps import Batches, JobSteps, task_numbers
 from winnow.pipelines.running.step_progress import report_partition
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -54,23 +52,22 @@ class LinearJob:
 
     def build(self, pipeline: beam.Pipeline) -> None:
         """Add the job to a pipeline."""
-        blocks = task_numbers(pipeline, self.tasks) | self.name >> sending(self._sent)
+        self._lay_out(OnBeam(self.steps, pipeline), self._sent)
+
+    def run_in_process(self) -> None:
+        """Run the job in this process, which holds all blocks of an exchange at once."""
+        self._lay_out(Here(), self.send)
+
+    def _lay_out(self, ground: Ground[F], send: Callable[[int], Iterator[AddressedBlock]]) -> None:
+        flow = ground.numbers(self.tasks).send(self.name, send)
         for one in self.between:
-            blocks = self.steps.exchange(one.name, blocks, one.consume)
-        self.steps.finish(self.last.name, blocks, self.last.consume)
+            flow = flow.exchange(one.name, one.consume)
+        flow.finish(self.last.name, self.last.consume)
 
     def _sent(self, task: int) -> Iterator[AddressedBlock]:
         """Run a task, and count it as finished."""
         yield from self.send(task)
         report_partition(self.steps.objects, self.steps.scratch, self.name)
-
-    def run_in_process(self) -> None:
-        """Run the job in this process, which holds all blocks of an exchange at once."""
-        blocks = [block for task in range(self.tasks) for block in self.send(task)]
-        for one in self.between:
-            blocks = list(_consumed(blocks, one.consume))
-        for _ in _consumed(blocks, self.last.consume):
-            pass
 
 
 @dataclass(frozen=True)
@@ -99,13 +96,3 @@ class StoringJob:
 
 
 Job = LinearJob | StoringJob
-
-
-def _consumed(blocks: Iterable[AddressedBlock], consume: Callable[[int, Batches], Iterator[T]]) -> Iterator[T]:
-    """Yield what a consumer makes of each partition's blocks, in order of origin and number as in an exchange."""
-    partitions: dict[int, list[AddressedBlock]] = {}
-    for block in blocks:
-        partitions.setdefault(block.partition, []).append(block)
-    for partition in sorted(partitions):
-        ordered = sorted(partitions[partition], key=lambda block: (block.origin, block.number))
-        yield from consume(partition, (block.batch for block in ordered))

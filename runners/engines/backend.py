@@ -23,6 +23,12 @@ class Request:
     flags: tuple[str, ...]  # Beam's own flags, given after `--`
     stage: str = "pipeline"  # used in a job's name
     node: str = ""  # what workers on other machines need, as they are told it
+    tasks: int | None = None  # of the pipeline's widest step; None if unknown
+
+    @property
+    def busy(self) -> int:
+        """The workers that have something to do."""
+        return self.workers if self.tasks is None else max(1, min(self.workers, self.tasks))
 
 
 @dataclass(frozen=True, slots=True)

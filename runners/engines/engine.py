@@ -60,10 +60,13 @@ class Engine:
         if isinstance(backend := self.backend, RemoteBackend):
             backend.require_reachable(self.request, places)
 
-    def run(self, build: Build, marks: Path | None = None, *, stage: str = "pipeline") -> None:
+    def run(
+        self, build: Build, marks: Path | None = None, *, stage: str = "pipeline", tasks: int | None = None
+    ) -> None:
         """Run one pipeline; a worker's error is raised here as one line.
 
-        Workers on this machine record their current row in the folder `marks`.
+        Workers on this machine record their current row in the folder `marks`. `tasks`: those of its widest step; no
+        more workers are started on this machine.
         """
         backend = self.backend
         limit_threads()
@@ -74,7 +77,7 @@ class Engine:
         log = worker_log()
         keep = False
         try:
-            with backend.launch(replace(self.request, stage=stage), log) as launch:
+            with backend.launch(replace(self.request, stage=stage, tasks=tasks), log) as launch:
                 pipeline = beam.Pipeline(runner=launch.runner, options=launch.options)
                 # Beam's folder for files of cross-language transforms; there are none, and a killed run would leave it
                 # behind.

@@ -27,9 +27,13 @@ class Local(Backend):
 
     @contextmanager
     def launch(self, request: Request, log: Path) -> Iterator[Launch]:
-        """One worker is this process itself; more are forked."""
+        """One worker is this process itself; more are forked, but none that would have no task.
+
+        If several were asked for and one has tasks, it is forked all the same: a row that kills it may not kill the
+        command.
+        """
         environment = None if request.workers == 1 else worker_environment(log)
-        options = beam_options(request.flags, direct_num_workers=request.workers)
+        options = beam_options(request.flags, direct_num_workers=request.busy)
         yield Launch(FnApiRunner(default_environment=environment), options)
 
 

@@ -1,5 +1,6 @@
 """Runs the search for duplicates: the pipelines of the search, and the layers with its results."""
 
+import os
 import time
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -19,10 +20,17 @@ from winnow.pipelines.dedupe.clusters import (
 )
 from winnow.pipelines.dedupe.graph import OutcomeGraph, SearchGraph, StarGraph
 from winnow.pipelines.dedupe.search import Search
-from winnow.pipelines.dedupe.stage import estimated_items, load_existing_layers, load_stable_hiding, make_search
+from winnow.pipelines.dedupe.stage import (
+    GROUP_BYTES,
+    estimated_items,
+    load_existing_layers,
+    load_stable_hiding,
+    make_search,
+)
 from winnow.pipelines.dedupe.task import WriteDuplicates, WriteTask
 from winnow.pipelines.dedupe.verdicts import delete_superseded
 from winnow.pipelines.running.exchange import clear_scratch
+from winnow.pipelines.running.flows import Here
 from winnow.pipelines.running.shard_list import delete_shard_list
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.global_keys import GlobalKey
@@ -33,8 +41,11 @@ from winnow.runners.stages.running.stage_run import Clock, StageRun
 from winnow.runners.terminal.progress.job import JobProgress
 from winnow.runners.terminal.progress.stage import inputs_of
 from winnow.schemas.counts import count_of
-from winnow.schemas.errors import StageError
+from winnow.schemas.errors import StageError, WinnowError
 from winnow.schemas.rows.duplicates import Kind, layer_of_kind
+
+HERE_VARIABLE = "WINNOW_DEDUPE_HERE_BYTES"
+"""An environment variable: searches that read at most so many bytes run in this process; 0 for none."""
 
 
 def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> None:
@@ -65,6 +76,7 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
         state.held.begin(lacking),
         state.held,
         inputs_of(row for row in state.shards if row.shard in lacking),
+        here=_is_small(search),
     )
     for kind, key in missing.items():
         rows_made = key.all_rows(state, layer_of_kind(kind))
@@ -95,17 +107,29 @@ def compare(run: StageRun, search: Search, rows: int, items: Mapping[Kind, int] 
     graph = SearchGraph(search, rows, clusters.MAX_EDGES, items)
     progress = JobProgress(search.store.objects, search.scratch, "dedupe", graph.steps, rounds_after="Forests")
     with progress.shown(run.console):
-        run.job("dedupe.compare", graph.build)
+        if _is_small(search):
+            graph.lay_out(Here())
+        else:
+            run.job("dedupe.compare", graph.build, max(graph.steps.values()))
         for kind in search.kinds:
             if search.kinds[kind].search is not None and (edges := unjoined_edges(search, kind)):
-                run.job("dedupe.compare", OutcomeGraph(_contracted(run, search, kind, edges)).build)
+                last = _contracted(run, search, kind, edges)
+                run.job("dedupe.compare", OutcomeGraph(last).build, max(last.partitions, *graph.steps.values()))
+
+
+def _is_small(search: Search) -> bool:
+    """Whether it reads no more than one group of shards: this process has done so before an engine has begun."""
+    given = os.environ.get(HERE_VARIABLE, str(GROUP_BYTES))
+    if not given.isdecimal():
+        raise WinnowError(f"{HERE_VARIABLE}={given}: expected a number of bytes, such as {GROUP_BYTES}; 0 for none")
+    return 0 < search.size <= int(given)
 
 
 def _contracted(run: StageRun, search: Search, kind: Kind, edges: int) -> StarRound:
     """Run star contraction until a round changes nothing, and return the last round that was run."""
     for number in range(0, max_star_rounds(edges), ROUNDS_A_JOB):
         rounds = star_rounds(search, kind, number, star_partitions(edges))
-        run.job("dedupe.compare", StarGraph(rounds).build)
+        run.job("dedupe.compare", StarGraph(rounds).build, max(one.sources for one in rounds))
         require_lease(run.store.objects)
         for one in rounds:
             one.clear()

@@ -3,14 +3,15 @@
 Cost and number of tasks follow from the files alone, never from the number of workers, so a store is the same
 wherever it is made. In shards that a batch of new files fills, by an estimate:
 
-- up to 8, the batch is read by about eight tasks, each of which writes less than a shard: a laptop is kept busy, and a
-  handful of small shards costs nothing;
+- up to 32, the batch is read by about 32 tasks, each of which writes less than a shard: a hundred megabytes keep a
+  large machine busy, and a few dozen small shards cost little;
 - up to 4,096, a task fills one shard;
 - beyond, there are about 4,096 tasks until each fills four shards. A task's last shard is not full, which matters less
   the more it writes. So do tasks of files that can only be cut into large pieces, as Parquet with its row groups.
 
-A batch whose files are no larger than two shards together is read in tasks of a quarter of a shard, in bytes of the
-files, without an estimate: 64 MiB each. A recipe's `task_bytes` replaces all this by tasks that read so many bytes.
+A batch whose files are no larger than two shards together is read in 32 tasks of equal size, in bytes of the files,
+without an estimate: up to 16 MiB each, and at least 3 MiB, as less is read sooner than another worker starts. A
+recipe's `task_bytes` replaces all this by tasks that read so many bytes.
 
 Large files are cut, small ones packed. They are taken in the order of their paths, so the same files give the same
 tasks in any order.
@@ -27,8 +28,10 @@ from winnow.pipelines.ingest.planning.sampling import Densities, sample_densitie
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.schemas.records import FilePart, StoreRecord
 
-SMALL_TASK: Final = 1 / 4  # of `shard_bytes`
-FEW_TASKS: Final = 8
+SMALLEST_TASK: Final = 3 / 256  # of `shard_bytes`
+BY_BYTES: Final = 2  # times `shard_bytes`, up to which a batch is not worth an estimate
+FEW_TASKS: Final = 32
+FEWEST_OF_PIECES: Final = 8  # where files can only be cut into large pieces, which fill several shards a task better
 MANY_TASKS: Final = 4096
 MOST_SHARDS: Final = 4
 MOST_INPUT: Final = 32  # input of so many times `shard_bytes` counts as a shard, even if it is video and holds no text
@@ -129,9 +132,10 @@ class TaskSizer:
         if self.source.clips is not None:  # shards of another store: its rows say nothing of how many clips there are
             return [(FilePart(info.path, info.size, 0, info.size),) for info in files]
         if goal is None:
-            goal = int(SMALL_TASK * self.store.shard_bytes)
-            if sum(info.size for info in files) > FEW_TASKS * goal:
+            total = sum(info.size for info in files)
+            if total > BY_BYTES * self.store.shard_bytes:
                 return self._by_estimate(files)
+            goal = max(int(SMALLEST_TASK * self.store.shard_bytes), ceil(total / FEW_TASKS))
         large = [info for info in files if info.size > goal]
         densities = sample_densities(self.source, large) if any(map(self._may_have_members, large)) else Densities()
         sized = [self._sized(info, info.size, densities) for info in files]
@@ -143,7 +147,7 @@ class TaskSizer:
         shards = sum(file.amount for file in sized)
         if shards < FEW_TASKS:
             return pack(sized, ByAmount(min(shards / FEW_TASKS, 1 / SPARE)))
-        most = min(MOST_SHARDS, shards / FEW_TASKS)
+        most = min(MOST_SHARDS, shards / FEWEST_OF_PIECES)
         # A part of a file is larger or smaller than planned by up to a piece, for which a shard has an eighth to spare.
         piece = max((density.piece for density in densities.found.values()), default=0.0) / self.store.shard_bytes
         goal = min(int(most), max(1, int(shards / MANY_TASKS), ceil(8 * piece)))

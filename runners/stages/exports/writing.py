@@ -193,7 +193,7 @@ def _write(work: _Work, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfin
                 break
             before = progress.written()
             try:
-                run.workers.run(graph.build, stage="export")
+                run.workers.run(graph.build, stage="export", tasks=progress.widest)
                 for one in exports:
                     one.refresh()
                 break
@@ -219,6 +219,11 @@ class _Progress:
         self._total = sum(cuttings[export.export.way].shards for export in exports)
         self._samples = sum(output.given.samples for output in draw.plan.outputs)
         self._started = time.monotonic()
+
+    @property
+    def widest(self) -> int:
+        """The tasks of the widest step."""
+        return max(self._shards, self._total)
 
     def written(self) -> int:
         """The number of written shards of all exports."""

@@ -56,4 +56,4 @@ class EngineJobs:
     def on_engine(self, job: Job) -> None:
         """Run a job on the engine, however small it is."""
         with JobProgress(job.steps.objects, job.steps.scratch, self.stage, job.parts).shown(self.run_on.console):
-            self.run_on.job(self.stage, job.build)
+            self.run_on.job(self.stage, job.build, max(job.parts.values()))

@@ -91,16 +91,25 @@ class StageRun:
         held: StoreIndex,
         inputs: Mapping[str, TaskInput] | None = None,
         hints: Mapping[str, str] | None = None,
+        *,
+        here: bool = False,
     ) -> "CompletedTasks":
         """Run tasks until all are committed; tasks whose worker died are run again. Returns the tasks that were run,
         and their time.
 
         `elements` makes each task's input line, with its name; `worker` runs one task; `awaited`: the path of each
         task's commit; `held` takes over the commits; `inputs`: each task's input bytes, if known; `hints`: Beam's
-        resource hints.
+        resource hints; `here`: run them in this process, as they are small and nothing in them can crash it.
         """
         clock = Clock(self.engine)
         objects = self.store.objects
+        if here:
+            with StageProgress(self.console, objects, stage, awaited, inputs or {}, held.note):
+                done = self._committed(awaited)
+                for name, task in elements():
+                    for _ in worker.process(task) if name not in done else ():
+                        pass
+            return clock.ran(awaited)
         where = f"{stage}/{self.part}" if self.part else stage  # the task lists of two slices may be equal
         with temporary_folder("marks") as folder:
             marks = Path(folder)
@@ -113,7 +122,10 @@ class StageRun:
                 try:
                     with StageProgress(self.console, objects, stage, awaited, inputs or {}, held.note):
                         self.workers.run(
-                            partial(_build, stage, RunTasks(objects, path, worker, hints)), marks, stage=stage
+                            partial(_build, stage, RunTasks(objects, path, worker, hints)),
+                            marks,
+                            stage=stage,
+                            tasks=len(awaited) - len(done),
                         )
                     objects.delete(path)
                     return clock.ran(awaited)
@@ -135,11 +147,14 @@ class StageRun:
                         f"{stage}: a worker process died{_during(found)}; running the remaining tasks again"
                     )
 
-    def job(self, stage: str, build: Callable[[beam.Pipeline], object]) -> None:
-        """Run a pipeline that stores its results only at its end; if a worker dies, it is run again from the start."""
+    def job(self, stage: str, build: Callable[[beam.Pipeline], object], tasks: int) -> None:
+        """Run a pipeline that stores its results only at its end; if a worker dies, it is run again from the start.
+
+        `tasks`: those of its widest step.
+        """
         for attempt in range(1, TRIES + 1):
             try:
-                self.workers.run(build, stage=stage)
+                self.workers.run(build, stage=stage, tasks=tasks)
                 return
             except WorkerLostError:
                 if attempt == TRIES:

@@ -31,7 +31,7 @@ from winnow.pipelines.store.state import StoreState
 from winnow.pipelines.store.store_index import StoreIndex
 from winnow.runners.engines.backend import Build
 from winnow.runners.engines.engine import Engine
-from winnow.runners.stages.deduplication import find_duplicates, report
+from winnow.runners.stages.deduplication import HERE_VARIABLE, find_duplicates, report
 from winnow.runners.stages.publishing import Outcome
 from winnow.runners.stages.running.stage_run import StageRun
 from winnow.runners.stages.store_stages import dedupe
@@ -50,11 +50,13 @@ class Interrupted(Engine):
     event: Callable[[], object] = field(default=bool)
     runs: list[Build] = field(default_factory=list)
 
-    def run(self, build: Build, marks: Path | None = None, *, stage: str = "pipeline") -> None:
+    def run(
+        self, build: Build, marks: Path | None = None, *, stage: str = "pipeline", tasks: int | None = None
+    ) -> None:
         self.runs.append(build)
         if len(self.runs) == 2:
             self.event()
-        Engine.run(self, build, marks, stage=stage)
+        Engine.run(self, build, marks, stage=stage, tasks=tasks)
 
 
 def copies() -> list[Row]:
@@ -82,8 +84,11 @@ def delete_layers(store: Store) -> None:
 
 
 def search_again(folder: Path, event: Callable[[], object]) -> Outcome:
-    """Repeat the search, with an event between its pipelines."""
-    return dedupe(bind(load_recipe(folder / "recipe.yaml")), Interrupted("local", 1, event=event), Console(quiet=True))
+    """Repeat the search on the engine, with an event between its pipelines."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(HERE_VARIABLE, "0")
+        recipe = bind(load_recipe(folder / "recipe.yaml"))
+        return dedupe(recipe, Interrupted("local", 1, event=event), Console(quiet=True))
 
 
 def near_objects(outcome: Outcome) -> list[str]:

@@ -10,12 +10,13 @@ import pyarrow as pa
 import pytest
 
 from tests.faults.winnow import run_here
-from tests.pipelines.dedupe.search import Row, changed, clusters, layer, prose, search, write_pages
+from tests.pipelines.dedupe.search import NEAR, Row, changed, clusters, layer, prose, search, write_pages
 from tests.pipelines.store.commits import commits_of
 from winnow.filters.duplicates.signatures import Scheme, shingle_sets
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.dedupe import stage
 from winnow.pipelines.dedupe.search import Search, signature_matrix
+from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import deduplication
 from winnow.runners.stages.deduplication import compare
 from winnow.runners.stages.running.stage_run import StageRun
@@ -73,14 +74,39 @@ def true_clusters(texts: dict[str, str], threshold: float) -> set[frozenset[str]
     return {frozenset(found) for found in networkx.connected_components(graph)}
 
 
-def test_the_result_does_not_depend_on_order_files_shards_or_workers(tmp_path: Path) -> None:
+def test_the_result_does_not_depend_on_order_files_shards_or_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = corpus()
     write_pages(tmp_path / "one", {"a": rows})
     search(tmp_path / "one")
     mixed = random.Random(5).sample(rows, len(rows))
     write_pages(tmp_path / "two", {"a": mixed})
+    monkeypatch.setenv(deduplication.HERE_VARIABLE, "0")
     search(tmp_path / "two", shard_rows=17, workers=2)
     assert layer(tmp_path / "two", "near") == layer(tmp_path / "one", "near")
+
+
+@pytest.mark.parametrize("kinds", ["{exact: {}, url: {}}", NEAR], ids=["equal", "near"])
+def test_little_is_compared_in_this_process_with_the_result_of_an_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kinds: str
+) -> None:
+    pipelines: list[str] = []
+    run = Engine.run
+
+    def noted(engine: Engine, *others: Any, stage: str = "", **more: Any) -> None:
+        pipelines.append(stage)
+        run(engine, *others, stage=stage, **more)
+
+    monkeypatch.setattr(Engine, "run", noted)
+    for name, on_engine in (("here", []), ("engine", ["dedupe.compare", "dedupe"])):
+        write_pages(tmp_path / name, {"a": corpus()})
+        search(tmp_path / name, kinds, shard_rows=17)
+        assert pipelines == ["ingest", "annotate.cpu", *on_engine]
+        pipelines.clear()
+        monkeypatch.setenv(deduplication.HERE_VARIABLE, "0")
+    for kind in ("near",) if kinds == NEAR else ("exact", "url"):
+        assert layer(tmp_path / "here", kind) == layer(tmp_path / "engine", kind)
 
 
 @pytest.mark.parametrize("size", [512 << 10, 1 << 30], ids=["several shards in a group", "one group"])

@@ -34,7 +34,9 @@ class Noting(Engine):
 
     graphs: list[beam_runner_api_pb2.Pipeline] = field(default_factory=list)
 
-    def run(self, build: Build, marks: Path | None = None, *, stage: str = "pipeline") -> None:
+    def run(
+        self, build: Build, marks: Path | None = None, *, stage: str = "pipeline", tasks: int | None = None
+    ) -> None:
         def noting(pipeline: beam.Pipeline) -> None:
             here, pipeline.runner = pipeline.runner, PortableRunner()  # graphs that run inline lack steps
             build(pipeline)
@@ -42,7 +44,7 @@ class Noting(Engine):
             options = PipelineOptions(["--environment_type=LOOPBACK"])
             self.graphs.append(PortableRunner.get_proto_pipeline(pipeline, options))
 
-        Engine.run(self, noting, marks, stage=stage)
+        Engine.run(self, noting, marks, stage=stage, tasks=tasks)
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,7 @@ from winnow.pipelines.ingest.planning.stage import SourcePlan, plan_sources
 from winnow.pipelines.ingest.planning.task_sizes import FILES_PER_TASK, ByAmount, ByShards, SizedFile, TaskSizer, pack
 from winnow.pipelines.running.ledger.intake import plan_intake
 from winnow.pipelines.running.ledger.listings import ListedFiles, Listing
+from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.runners.engines.engine import Engine
@@ -148,12 +149,33 @@ def test_shards_are_filled_and_every_byte_is_accounted_for(tmp_path: Path, write
     assert problems(tmp_path, store, generation) == []
 
 
-def test_what_fills_a_few_shards_is_read_by_eight_tasks(tmp_path: Path) -> None:
-    """A laptop's cores have something to do, and there are not more shards than cores."""
+def test_what_fills_a_few_shards_is_read_by_32_tasks(tmp_path: Path) -> None:
+    """A machine's cores have something to do, and there are not many more shards than cores."""
     crawl(tmp_path, lambda folder: (folder / "a.jsonl").write_bytes(lines(0, 75)))
-    assert len(planned(tmp_path).intake.tasks) == 8
-    (tmp_path / "crawl" / "a.jsonl").write_bytes(lines(0, 20))
-    assert len(planned(tmp_path).intake.tasks) == 5  # of a quarter of a shard each
+    assert len(planned(tmp_path).intake.tasks) == 32
+    (tmp_path / "crawl" / "a.jsonl").write_bytes(lines(0, 20))  # little enough to be cut without an estimate
+    assert len(planned(tmp_path).intake.tasks) == 32
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "tasks"),
+    [
+        ("a.jsonl", 100_000_000, 32),
+        ("a.jsonl", 500_000_000, 32),
+        ("a.jsonl", 12_000_000, 4),
+        ("a.jsonl", 3_000_000, 1),
+        ("a.csv", 100_000_000, 1),  # cannot be cut
+    ],
+)
+def test_a_hundred_megabytes_keep_32_cores_busy_and_three_are_one_task(
+    tmp_path: Path, name: str, size: int, tasks: int
+) -> None:
+    crawl(tmp_path, lambda _: None)
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace(", shard_bytes: 8 KiB", ""))
+    config = load_recipe(recipe)
+    deal = TaskSizer(bind_source(config, config.source("crawl")), store_record(config))
+    assert len(deal([ObjectInfo(name, size, "1")])) == tasks
 
 
 def test_a_file_that_cannot_be_cut_is_one_task_of_several_shards(tmp_path: Path) -> None:

@@ -74,6 +74,15 @@ def test_one_fork_server_serves_every_pipeline_and_its_workers_end_with_theirs_a
     assert {(folder, said) for _, folder, said in second} == {(str(tmp_path), "new")}
 
 
+def test_workers_without_a_task_are_not_started_and_a_single_one_is_not_the_command_itself(tmp_path: Path) -> None:
+    folder = tmp_path / "few"
+    folder.mkdir()
+    Engine("local", 16).run(partial(build, folder), tasks=1)
+    assert len(list(folder.iterdir())) == 3  # all in one process
+    (worker,) = {path.name.partition("-")[0] for path in folder.iterdir()}
+    assert worker != str(os.getpid())
+
+
 def known(folder: Path, number: int) -> None:
     (folder / f"{os.getpid()}-{number}").write_text(str(forms.cache_info().currsize))
 
