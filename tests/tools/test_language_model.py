@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tools.language_model import training
+from tools.language_model.calibration import logistic
 from tools.language_model.cleaning import cleaned, language_of, texts_by_label
 from tools.language_model.examples import examples
 from tools.language_model.noise import MISREAD, misread
@@ -52,6 +53,22 @@ def test_the_same_examples_give_the_same_model() -> None:
     one, other = trained(), trained()
     assert one.keys() == other.keys()
     assert all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def test_how_sure_labels_are_is_the_same_wherever_rows_are_in_memory() -> None:
+    chance = np.random.default_rng(3)
+    columns, counts = chance.normal(size=(5_000, 16)), chance.random(5_000)
+    columns[:, 15], columns[:, 3] = 1, columns[:, 4] + columns[:, 3] / 1_000
+    wanted = columns[:, 0] * 3 + columns[:, 1] - columns[:, 15] + chance.logistic(size=5_000) > 0
+    found = logistic(columns, wanted, counts)
+    for moved in range(1, 4):
+        again = np.empty(columns.size + moved)[moved:].reshape(columns.shape)
+        again[:] = columns
+        assert np.array_equal(logistic(again, wanted, counts.copy()), found)
+    slope = columns.T @ (counts * (1 / (1 + np.exp(-columns @ found)) - wanted)) + 0.01 * found
+    assert np.abs(slope).max() < 1e-9  # of the loss, which has one lowest place
+    apart = logistic(columns, columns[:, 0] > 0, counts)  # would have no end without a penalty
+    assert np.isfinite(apart).all()
 
 
 def test_a_model_tells_languages_apart() -> None:
