@@ -49,7 +49,7 @@ from winnow.pipelines.dedupe.outcomes import put_equal_outcomes, put_near_outcom
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.dedupe.training import SAMPLED, sample_values, train, training_of
 from winnow.pipelines.running.blocks import AddressedBlock
-from winnow.pipelines.running.exchange import Engine, Exchange, partitions_for
+from winnow.pipelines.running.exchange import Exchange, Route, partitions_for
 from winnow.pipelines.running.job_steps import Batches, Blocks, JobSteps, sending, split_by_origin, task_numbers
 from winnow.schemas.rows.duplicates import Kind
 
@@ -131,6 +131,7 @@ class SearchGraph:
         search, partitions = self.search, self._digest_partitions(kind)
         steps = _steps(search)
         digests = shard_groups | f"Digests.{kind}" >> sending(send_digests, search, kind, partitions)
+        digests = steps.relayed(step_of("DigestRelays", kind), digests, Route(search.listed.groups, partitions))
         groups = steps.exchange(f"Groups.{kind}", digests, partial(group_digests, search, kind))
         summaries = (groups, start | f"Empty.{kind}" >> sending(_empty_blocks, search, kind, GROUP_SUMMARIES))
         if search.kinds[kind].search is None:
@@ -140,8 +141,11 @@ class SearchGraph:
             summaries = (groups, self._learnt(kind, start, shard_groups))
         edges = list[Blocks]()
         found: Blocks | tuple[Blocks, Blocks] = summaries
-        for name, _, consume in self._finding(kind):
-            flow: Blocks = steps.exchange(step_of(name, kind), found, consume)
+        flow: Blocks = groups
+        for number, (name, parts, consume) in enumerate(self._finding(kind)):
+            if number == 1:  # of what each shard group sends
+                found = steps.relayed(step_of("Relays", kind), flow, Route(search.listed.groups, parts))
+            flow = steps.exchange(step_of(name, kind), found, consume)
             if name == _ESTIMATED:
                 flow, clear = split_by_origin(flow, UNRESOLVED, step_of("Unresolved", kind))
                 edges.append(clear)
@@ -151,8 +155,9 @@ class SearchGraph:
         forests = steps.exchange(step_of("Matches", kind), (*edges, empty), partial(_send_forest_size, search, kind))
         name = step_of("Forests", kind)
         join = partial(steps.consume_and_report, name, partial(join_forests, search, kind, self.max_edges))
-        # One number per shard group: not worth files.
-        stars: Blocks = forests | name >> Exchange(join, transport=Engine(), emits=AddressedBlock)
+        # One number per shard group.
+        transport = steps.transport(name, tiny=True)
+        stars: Blocks = forests | name >> Exchange(join, transport=transport, emits=AddressedBlock)
         _build_outcomes(search, kind, stars)
 
     def _learnt(self, kind: Kind, start: PCollection[str], shard_groups: PCollection[int]) -> Blocks:
@@ -205,7 +210,7 @@ def _build_outcomes(search: Search, kind: Kind, stars: Blocks) -> None:
 
 
 def _steps(search: Search) -> JobSteps:
-    return JobSteps(search.store.objects, search.scratch)
+    return JobSteps(search.store.objects, search.scratch, search.shuffle)
 
 
 def _empty_blocks(_: str, search: Search, name: str, schema: pa.Schema) -> Iterator[AddressedBlock]:

@@ -11,6 +11,7 @@ from typing import TypeVar
 import apache_beam as beam
 
 from winnow.pipelines.running.blocks import AddressedBlock
+from winnow.pipelines.running.exchange import Route
 from winnow.pipelines.running.job_steps import Batches, JobSteps, sending, task_numbers
 from winnow.pipelines.running.step_progress import report_partition
 
@@ -45,6 +46,7 @@ class LinearJob:
     send: Callable[[int], Iterator[AddressedBlock]]
     between: tuple[ExchangeStep, ...]
     last: StoreStep
+    route: Route | None = None  # by which tasks send, if they may have relays
 
     @property
     def parts(self) -> Mapping[str, int]:
@@ -55,6 +57,8 @@ class LinearJob:
     def build(self, pipeline: beam.Pipeline) -> None:
         """Add the job to a pipeline."""
         blocks = task_numbers(pipeline, self.tasks) | self.name >> sending(self._sent)
+        if self.route is not None:
+            blocks = self.steps.relayed("Relays", blocks, self.route)
         for one in self.between:
             blocks = self.steps.exchange(one.name, blocks, one.consume)
         self.steps.finish(self.last.name, blocks, self.last.consume)
@@ -67,6 +71,8 @@ class LinearJob:
     def run_in_process(self) -> None:
         """Run the job in this process, which holds all blocks of an exchange at once."""
         blocks = [block for task in range(self.tasks) for block in self.send(task)]
+        if self.route is not None and self.route.relayed:
+            blocks = list(_consumed(blocks, self.route.relay))
         for one in self.between:
             blocks = list(_consumed(blocks, one.consume))
         for _ in _consumed(blocks, self.last.consume):

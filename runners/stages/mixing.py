@@ -169,7 +169,7 @@ def measure_tokens(recipe: BoundRecipe, engine: Engine, console: Console) -> Out
         raise RecipeError(f"{recipe.file}: has no 'mix'; add one to count tokens")
     operators = recipe.operators
     store = open_store(open_location(recipe.store_address))
-    run = StageRun(console, engine, store)
+    run = StageRun(console, engine, store, shuffle=recipe.config.shuffle)
     run.warm(recipe.config)
     with writing_lease(store.objects):
         finish_purge(store)

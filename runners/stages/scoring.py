@@ -68,7 +68,7 @@ def score(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
         StoreError: A layer that a score needs is not measured yet.
     """
     store = store_of_checked(recipe, console)
-    run = StageRun(console, engine, store)
+    run = StageRun(console, engine, store, shuffle=recipe.config.shuffle)
     run.warm(recipe.config)
     with writing_lease(store.objects):
         state = _ready_state(recipe, store)
@@ -88,7 +88,7 @@ def score_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Conso
         require_no_purge(store)
         state = _existing_state(recipe, store)
         mine = sliced(state, part)
-        run = StageRun(console, engine, store, part.name)
+        run = StageRun(console, engine, store, part.name, shuffle=recipe.config.shuffle)
         run.warm(recipe.config)
         for bound in recipe.scores:
             _trace(run, recipe, state, bound, mine)

@@ -127,7 +127,7 @@ def ingest_slice(
             replace(plan, intake=replace(plan.intake, tasks=tasks.where(name in mine for name in tasks.names)))
             for plan, tasks in ((plan, plan.intake.tasks) for plan in plans)
         ]
-        run = StageRun(console, engine, store, part.name)
+        run = StageRun(console, engine, store, part.name, shuffle=recipe.config.shuffle)
         ran = read_tasks(run, context, held, plans)
         commits = {plan.name: all_committed(held, plan) for plan in plans}
         extract_text(run, context, held, commits)
@@ -144,7 +144,7 @@ def annotate_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Co
         require_no_purge(store)
         whole = current_state(recipe, store)
         state = sliced(whole, part)
-        run = StageRun(console, engine, store, part.name)
+        run = StageRun(console, engine, store, part.name, shuffle=recipe.config.shuffle)
         measure(run, recipe, state, _of_slices(operators, console))
     return SliceDone("annotate", part, len(state.shards), len(whole.shards), "shards")
 

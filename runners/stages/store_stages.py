@@ -65,7 +65,7 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
     store = create_or_open(open_location(recipe.store_address), store_record(recipe.config))
     context = recipe.ingest(store)
     patterns = {source.name: source.files for source in recipe.config.sources}
-    run = StageRun(console, engine, store)
+    run = StageRun(console, engine, store, shuffle=recipe.config.shuffle)
     with writing_lease(store.objects):
         finish_purge(store)
         rewrite_lost_manifests(store)
@@ -105,7 +105,7 @@ def dedupe(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     warm_kernels(recipe.config, quiet=console.quiet)
     print_remarks(console, preflight(AskedOperators(recipe=recipe, operators=(), untried=wanted)))
     store = open_store(open_location(recipe.store_address))
-    run = StageRun(console, engine, store)
+    run = StageRun(console, engine, store, shuffle=recipe.config.shuffle)
     with writing_lease(store.objects):
         finish_purge(store)
         state = current_state(recipe, store)
@@ -128,7 +128,7 @@ def ready_operators(recipe: BoundRecipe, console: Console) -> tuple[BoundOperato
 
 def _annotate(recipe: BoundRecipe, operators: Sequence[BoundOperator], engine: Engine, console: Console) -> Outcome:
     store = open_store(open_location(recipe.store_address))
-    run = StageRun(console, engine, store)
+    run = StageRun(console, engine, store, shuffle=recipe.config.shuffle)
     with writing_lease(store.objects):
         finish_purge(store)
         state = current_state(recipe, store)

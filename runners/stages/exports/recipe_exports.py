@@ -71,7 +71,7 @@ def export(
         raise lost
     also = [*(column.layer for column in recipe.captions), *(layer for one in exports for layer in one.layers)]
     draw = draw_of(recipe, mixed.store, mixed.generation, mixed.record, also)
-    run = StageRun(console, engine, mixed.store)
+    run = StageRun(console, engine, mixed.store, shuffle=recipe.config.shuffle)
     run.warm(recipe.config)
 
     @cache

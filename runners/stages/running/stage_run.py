@@ -23,7 +23,7 @@ from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.stages.running.warming import warm_kernels
 from winnow.runners.terminal.progress.stage import StageProgress, TaskInput, prefix_of
 from winnow.schemas.errors import StageError
-from winnow.schemas.recipe import Recipe
+from winnow.schemas.recipe import Recipe, Shuffle
 
 TRIES = 3  # of a job whose worker died
 LOSSES = 4  # consecutive deaths without a new commit or a skipped row; a row is skipped after three
@@ -66,6 +66,7 @@ class StageRun:
     engine: Engine
     store: Store
     part: str = ""  # the name of the slice; empty for the whole stage
+    shuffle: Shuffle = "auto"  # how blocks travel, as the recipe says
 
     def __post_init__(self) -> None:
         self.engine.require_reachable(self.store.root)
