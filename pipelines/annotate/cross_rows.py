@@ -38,6 +38,7 @@ from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.state import StoreState
 from winnow.schemas.identity import ID_BYTES
+from winnow.schemas.recipe import Shuffle
 from winnow.schemas.uint128 import Words
 
 OFFERS = pa.schema(
@@ -79,7 +80,7 @@ class CrossRowJob(Meeting):
         if self.lookup.answers_for is not None:
             between.append(ExchangeStep("Answers", self.shards.groups, self._send_answers))
         last = StoreStep("Shards", self.shards.groups, self.store)
-        return LinearJob(self.steps, "Offers", self.shards.groups, self._send, tuple(between), last)
+        return LinearJob(self.steps, "Offers", self.shards.groups, self._send, tuple(between), last, self.route)
 
     @property
     def lookup(self) -> RowLookup:
@@ -98,7 +99,7 @@ class CrossRowJob(Meeting):
     def _send(self, group: int) -> Iterator[AddressedBlock]:
         lines = (line for shard in self.shards.in_group(group) for line in self._lines(shard))
         addressed = ((line, partition_of_key(line["key"], self.partitions)) for line in lines)
-        yield from addressed_blocks(f"offers-{group}", addressed, self.partitions)
+        yield from self.route.send(group, addressed)
 
     def _lines(self, shard: int) -> Iterator[pa.RecordBatch]:
         """What a shard offers, batch by batch, and what it asks for, which is kept."""
@@ -175,6 +176,7 @@ def put_cross_row_job(
     shards: list[ListedShard],
     state: StoreState,
     first: Meeting | None = None,
+    shuffle: Shuffle = "auto",
 ) -> Meeting:
     """Prepare a meeting in a scratch folder of its own; `first` is the one before, whose answers it needs."""
     operator = bound.operator
@@ -184,7 +186,7 @@ def put_cross_row_job(
     size = read_bytes(bound, state)
     groups = groups_for(size, MOST_GROUPS)
     listed = ShardList(objects, path, scratch, ListedShard, groups)
-    steps = JobSteps(objects, scratch)
+    steps = JobSteps(objects, scratch, shuffle)
     job: Meeting
     if isinstance(operator.lookup, RowTotals):
         job = RowTotalsJob(bound, steps, listed, 1)

@@ -18,6 +18,7 @@ from winnow.pipelines.annotate.rows import BatchRows, Excluded, status_codes
 from winnow.pipelines.binding.operators import BoundAssets, BoundOperator
 from winnow.pipelines.reading.chosen_text import text_of
 from winnow.pipelines.reading.columns import Column
+from winnow.pipelines.running.exchange import Route
 from winnow.pipelines.running.job_steps import Batches, JobSteps
 from winnow.pipelines.running.linear_jobs import LinearJob
 from winnow.pipelines.running.row_arrays import single_array
@@ -64,6 +65,11 @@ class Meeting(ABC):
     @abstractmethod
     def job(self) -> LinearJob:
         """The job that stores the answers for every shard that asked."""
+
+    @property
+    def route(self) -> Route:
+        """By which groups of shards send their lines to partitions."""
+        return Route(self.shards.groups, self.partitions)
 
     @property
     @abstractmethod

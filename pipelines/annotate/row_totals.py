@@ -32,7 +32,7 @@ class RowTotalsJob(Meeting):
         """The job that stores the sums for every shard."""
         between = (ExchangeStep("Sums", self.partitions, self._add),)
         last = StoreStep("Shards", self.shards.groups, self.store)
-        return LinearJob(self.steps, "Lines", self.shards.groups, self._send, between, last)
+        return LinearJob(self.steps, "Lines", self.shards.groups, self._send, between, last, self.route)
 
     @property
     def lookup(self) -> RowTotals:
@@ -57,7 +57,7 @@ class RowTotalsJob(Meeting):
                 sent = pa.RecordBatch.from_arrays([*found.columns, pa.array(np.full(len(found), group))], schema=schema)
                 yield sent, partition_of_key(sent["key"], self.partitions)
 
-        yield from addressed_blocks(f"lines-{group}", lines(), self.partitions)
+        yield from self.route.send(group, lines())
 
     def _add(self, partition: int, batches: Batches) -> Iterator[AddressedBlock]:
         lines = pa.Table.from_batches(batches, schema=self.answer_schema.append(_GROUP))

@@ -48,7 +48,7 @@ from winnow.pipelines.dedupe.outcomes import put_equal_outcomes, put_near_outcom
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.dedupe.training import SAMPLED, sample_values, train, training_of
 from winnow.pipelines.running.blocks import AddressedBlock
-from winnow.pipelines.running.exchange import partitions_for
+from winnow.pipelines.running.exchange import Route, partitions_for
 from winnow.pipelines.running.flows import F, Ground, OnBeam
 from winnow.pipelines.running.job_steps import Batches, JobSteps
 from winnow.schemas.rows.duplicates import Kind
@@ -133,6 +133,7 @@ class SearchGraph:
     def _search_kind(self, kind: Kind, start: F, shard_groups: F) -> None:
         search, partitions = self.search, self._digest_partitions(kind)
         digests = shard_groups.send(f"Digests.{kind}", send_digests, search, kind, partitions)
+        digests = digests.relayed(step_of("DigestRelays", kind), Route(search.listed.groups, partitions))
         groups = digests.exchange(f"Groups.{kind}", partial(group_digests, search, kind))
         empty = start.send(f"Empty.{kind}", _empty_blocks, search, kind, GROUP_SUMMARIES)
         if search.kinds[kind].search is None:
@@ -141,7 +142,9 @@ class SearchGraph:
         if training_of(search, kind) is not None:
             empty = self._learnt(kind, start, shard_groups)
         flow, others, edges = groups, [empty], list[F]()
-        for name, _, consume in self._finding(kind):
+        for number, (name, parts, consume) in enumerate(self._finding(kind)):
+            if number == 1:  # of what each shard group sends
+                flow = flow.relayed(step_of("Relays", kind), Route(search.listed.groups, parts))
             flow, others = flow.exchange(step_of(name, kind), consume, *others), []
             if name == _ESTIMATED:
                 flow, clear = flow.split(UNRESOLVED, step_of("Unresolved", kind))
@@ -207,7 +210,7 @@ def _lay_out_outcomes(search: Search, kind: Kind, stars: F) -> None:
 
 
 def _steps(search: Search) -> JobSteps:
-    return JobSteps(search.store.objects, search.scratch)
+    return JobSteps(search.store.objects, search.scratch, search.shuffle)
 
 
 def _empty_blocks(_: str, search: Search, name: str, schema: pa.Schema) -> Iterator[AddressedBlock]:

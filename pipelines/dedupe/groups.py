@@ -16,7 +16,7 @@ from winnow.pipelines.dedupe.compared import IDS, reader_of
 from winnow.pipelines.dedupe.nodes import first_place, local_places, nodes_of, places_from, shards_of
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.blocks import AddressedBlock
-from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
+from winnow.pipelines.running.exchange import Route, partition_of_key
 from winnow.pipelines.running.row_arrays import find_in_sorted, ids_column, run_starts, single_array, uint64_column
 from winnow.pipelines.running.scratch_parts import put_part
 from winnow.schemas.errors import StageError
@@ -109,7 +109,7 @@ def send_digests(shard_group: int, search: Search, kind: Kind, partitions: int) 
             for block in _digests_sent(search, kind, shard):
                 yield block, partition_of_key(block["digest"], partitions)
 
-    return addressed_blocks(f"{kind}-digests-{shard_group}", batches(), partitions)
+    return Route(search.listed.groups, partitions).send(shard_group, batches())
 
 
 def _digests_sent(search: Search, kind: Kind, shard: int) -> Iterator[pa.RecordBatch]:

@@ -17,7 +17,7 @@ from winnow.pipelines.dedupe.matches import JOINED_ONLY, MATCHES, compared_pairs
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.dedupe.training import learnt
 from winnow.pipelines.running.blocks import AddressedBlock
-from winnow.pipelines.running.exchange import addressed_blocks
+from winnow.pipelines.running.exchange import Route
 from winnow.pipelines.running.row_arrays import ids_column, run_starts, uint64_column
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind
 from winnow.schemas.uint128 import Words
@@ -36,7 +36,7 @@ def send_values(
                 some = lines.take(pa.array(sent.positions))
                 yield some if sent.parts is None else some.append_column("part", pa.array(sent.parts)), sent.blocks
 
-    return addressed_blocks(f"{kind}-values-{shard_group}", sent(), blocks)
+    return Route(search.listed.groups, blocks).send(shard_group, sent())
 
 
 def join_values(
@@ -94,7 +94,7 @@ def send_pieces(
                 columns = [lines["node"].take(of), lines["id"].take(of), some.pieces]
                 yield pa.RecordBatch.from_arrays(columns, ["node", "id", "piece"]), some.blocks
 
-    return addressed_blocks(f"{kind}-pieces-{shard_group}", sent(), blocks)
+    return Route(search.listed.groups, blocks).send(shard_group, sent())
 
 
 def find_pairs(

@@ -24,7 +24,7 @@ from winnow.pipelines.dedupe.verdicts import Verdicts, digest_pairs, load_verdic
 from winnow.pipelines.reading.chosen_text import first_text
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
-from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
+from winnow.pipelines.running.exchange import Route, partition_of_key
 from winnow.pipelines.running.row_arrays import run_starts, uint64_column, with_id_bits
 from winnow.schemas.rows.duplicates import Kind
 from winnow.schemas.uint128 import Words, words_of
@@ -50,7 +50,7 @@ def send_bands(
             block = pa.RecordBatch.from_arrays([found, pa.array(np.repeat(rows, near.bands))], ["key", "row"])
             yield block, partition_of_key(found, partitions)
 
-    return addressed_blocks(f"{kind}-bands-{shard_group}", keys(), partitions)
+    return Route(search.listed.groups, partitions).send(shard_group, keys())
 
 
 def find_candidates(

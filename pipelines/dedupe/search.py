@@ -21,6 +21,7 @@ from winnow.pipelines.store.concurrency import map_objects
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.errors import StageError
+from winnow.schemas.recipe import Shuffle
 from winnow.schemas.rows.duplicates import Kind
 
 Batch: TypeAlias = Mapping[str, pa.Array]
@@ -49,6 +50,7 @@ class Search:
     text: tuple[Column, ...] = ()
     most_groups: int = MAX_SHARD_GROUPS  # of shards; decides how the work is divided, and no value
     size: int = 0  # bytes that it reads, about
+    shuffle: Shuffle = "auto"
 
     @property
     def listed(self) -> ShardList[CoveredShard]:

@@ -146,7 +146,8 @@ def make_search(
     size = len(state.shards) * (1 + len(layers)) * OPENING_BYTES
     size += state.shards.bytes + sum(state.layers[layer].bytes for layer in layers)
     groups = groups_for(size, MAX_SHARD_GROUPS, GROUP_BYTES)
-    return Search(store, put_shards(store.objects, shards), scratch, kinds, text, groups, size)
+    shuffle = recipe.config.shuffle
+    return Search(store, put_shards(store.objects, shards), scratch, kinds, text, groups, size, shuffle)
 
 
 def estimated_items(state: StoreState, kinds: Iterable[AskedKind], rows: int) -> dict[Kind, int]:

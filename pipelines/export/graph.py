@@ -27,7 +27,7 @@ from winnow.pipelines.reading.chosen_captions import SAMPLE_CAPTIONS
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.reading.text_edits import BoundEdit, with_keys
 from winnow.pipelines.running.blocks import AddressedBlock
-from winnow.pipelines.running.exchange import Exchange, Files, addressed_blocks, clear_scratch
+from winnow.pipelines.running.exchange import Exchange, Relays, Route, clear_scratch, transport_of
 from winnow.pipelines.running.job_tasks import OPENING_BYTES
 from winnow.pipelines.running.run_tasks import SpreadTasks
 from winnow.pipelines.running.shard_groups import successive_groups
@@ -36,6 +36,7 @@ from winnow.pipelines.running.tasks import TaskLine, put_task_list
 from winnow.pipelines.running.worker import prepare_worker
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
+from winnow.schemas.recipe import Shuffle
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +46,13 @@ class DrawnPlace(TaskLine):
     number: int
     shards: tuple[DrawnShard, ...]
 
-    @property
-    def origin(self) -> str:
-        """What its blocks are called: names ascend with numbers."""
-        return f"place-{self.number:06d}"
-
 
 class ReadDrawn(beam.DoFn):
     """A place of the draw → blocks for the shards of the export. Safe to repeat."""
 
-    def __init__(self, export_run: ExportRun) -> None:
+    def __init__(self, export_run: ExportRun, route: Route) -> None:
         self._export_run = export_run
+        self._route = route
 
     def setup(self) -> None:
         """Once a process; keys are read here and nowhere else."""
@@ -65,7 +62,7 @@ class ReadDrawn(beam.DoFn):
     def process(self, element: bytes) -> Iterator[AddressedBlock]:
         """The blocks of one place, one after another; a block has rows of several shards."""
         place, details = DrawnPlace.from_json(element), self._export_run.details
-        yield from addressed_blocks(place.origin, self._rows(details, place), len(details.places))
+        yield from self._route.send(place.number, self._rows(details, place))
 
     def _rows(self, details: ExportDetails, place: DrawnPlace) -> Iterator[AddressedRows]:
         for shard in place.shards:
@@ -79,34 +76,43 @@ class ExportGraph:
 
     export_run: ExportRun
     tasks: str
+    route: Route
+    shuffle: Shuffle = "auto"
 
     def build(self, pipeline: beam.Pipeline) -> PCollection[str]:
         """Spreads the tasks, sends rows to their shards, and writes these; yields the numbers of the written shards."""
         scratch: ObjectStore = self.export_run.scratch
+        relays = transport_of(self.shuffle, scratch, f"{EXCHANGE}/relays")
+        transport = transport_of(self.shuffle, scratch, EXCHANGE)
         blocks: PCollection[AddressedBlock] = (
             pipeline
             | "Tasks" >> SpreadTasks(scratch, self.tasks)
-            | "ReadDrawn" >> beam.ParDo(ReadDrawn(self.export_run)).with_output_types(AddressedBlock)
+            | "ReadDrawn" >> beam.ParDo(ReadDrawn(self.export_run, self.route)).with_output_types(AddressedBlock)
         )
         written: PCollection[str] = (
             blocks
-            | "Exchange" >> Exchange(WriteShards(self.export_run), transport=Files(scratch, EXCHANGE), emits=str)
+            | "Relays" >> Relays(self.route, relays)
+            | "Exchange" >> Exchange(WriteShards(self.export_run), transport=transport, emits=str)
             # FnApiRunner notices a dead worker only by the output that it owes.
             | "Return" >> beam.Reshuffle().with_output_types(str)
         )
         return written
 
 
-def drawn_places(draw: Draw, cuttings: Mapping[Way, Cutting]) -> Iterator[DrawnPlace]:
-    """The tasks that read a draw: at most 4,096, of about equal bytes.
+def drawn_groups(draw: Draw, cuttings: Mapping[Way, Cutting]) -> list[range]:
+    """The shards of a draw as tasks read them, by number: at most 4,096 groups, of about equal bytes.
 
     A drawn row counts as the mean of all, since a shard may be small while the media that it refers to are large.
     """
     drawn = np.fromiter((shard.drawn for shard in draw.shards), np.int64)
     travelling = sum(output.bytes for cutting in cuttings.values() for output in cutting.outputs)
-    sizes = OPENING_BYTES + drawn * (travelling // max(1, int(drawn.sum())))
+    return successive_groups(OPENING_BYTES + drawn * (travelling // max(1, int(drawn.sum()))))
+
+
+def drawn_places(draw: Draw, groups: Sequence[range]) -> Iterator[DrawnPlace]:
+    """The tasks that read a draw."""
     shards = iter(draw.shards)
-    for number, group in enumerate(successive_groups(sizes)):
+    for number, group in enumerate(groups):
         yield DrawnPlace(number, tuple(itertools.islice(shards, len(group))))
 
 
@@ -119,12 +125,13 @@ def make_graph(
     exports: Sequence[Unfinished],
     media: PictureSource | None = None,
     captions: Sequence[Column] = (SAMPLE_CAPTIONS,),
+    shuffle: Shuffle = "auto",
 ) -> ExportGraph | None:
     """The graph of all exports that are still pending; None if there are none.
 
     `text`: the columns of the recipe's `text`; `cuttings`: every way, with its shards; `exports`: the unfinished
     exports, the scratch of the first of which is used; `media`: where media are read, if an export wants their bytes;
-    `captions`: their columns.
+    `captions`: their columns; `shuffle`: how rows travel.
     """
     strata = tuple(tuple(one.stratum for one in output.strata) for output in draw.plan.outputs)
     places = Places(cuttings)
@@ -135,7 +142,8 @@ def make_graph(
     with disk_errors(exports[0].export.path):
         clear_scratch(scratch, EXCHANGE)  # of a run whose worker died
         details = put_details(scratch, ExportDetails(cuttings, strata, pending))
-        tasks = put_task_list(scratch, "export", (place.to_json() for place in drawn_places(draw, cuttings)))
+        groups = drawn_groups(draw, cuttings)
+        tasks = put_task_list(scratch, "export", (place.to_json() for place in drawn_places(draw, groups)))
     layers = sorted({layer for shard in draw.shards for layer in shard.objects})
     export_run = ExportRun(
         store,
@@ -152,4 +160,4 @@ def make_graph(
         media,
         tuple(captions),
     )
-    return ExportGraph(export_run, tasks)
+    return ExportGraph(export_run, tasks, Route(len(groups), len(places)), shuffle)

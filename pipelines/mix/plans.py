@@ -230,7 +230,7 @@ def _without_locations(recipe: Recipe, laws: Mapping[str, str]) -> Recipe:
     """Return the recipe without paths, and with the values of variables in place of their names.
 
     The request covers the content of files instead: threshold tables, and the digests of laws and of the tokenizer.
-    Alarms decide nothing.
+    Alarms decide nothing, and neither does how rows travel.
     """
     config = require_mix(recipe)
     return replace(
@@ -238,6 +238,7 @@ def _without_locations(recipe: Recipe, laws: Mapping[str, str]) -> Recipe:
         store=replace(recipe.store, path="store"),
         sources=tuple(replace(source, root="root") for source in recipe.sources),
         loss_alarms=LossAlarms(),
+        shuffle="auto",
         thresholds=tuple(
             replace(threshold, file=None if threshold.file is None else "file") for threshold in recipe.thresholds
         ),

@@ -7,7 +7,6 @@ at once.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import apache_beam as beam
@@ -15,7 +14,7 @@ import pyarrow as pa
 from apache_beam.pvalue import PCollection
 
 from winnow.pipelines.running.blocks import AddressedBlock
-from winnow.pipelines.running.exchange import Engine, Exchange
+from winnow.pipelines.running.exchange import Route
 from winnow.pipelines.running.job_steps import Blocks, JobSteps, sending, split_by_origin, task_numbers
 
 T = TypeVar("T")
@@ -36,6 +35,10 @@ class Flow(Protocol):
 
         `is_small`: they are so few that they may travel through the engine.
         """
+        ...
+
+    def relayed(self, name: str, route: Route) -> Self:
+        """Bring what `route.send` made to its partitions' relays, if the route has any."""
         ...
 
     def finish(self, name: str, consume: Consume[int], *others: Self) -> None:
@@ -79,10 +82,11 @@ class BeamFlow:
     ) -> "BeamFlow":
         """See `Flow`."""
         blocks = self._with(others)
-        if not is_small:
-            return BeamFlow(self.steps, self.steps.exchange(name, blocks, consume))
-        reported = partial(self.steps.consume_and_report, name, consume)
-        return BeamFlow(self.steps, blocks | name >> Exchange(reported, transport=Engine(), emits=AddressedBlock))
+        return BeamFlow(self.steps, self.steps.exchange(name, blocks, consume, is_small=is_small))
+
+    def relayed(self, name: str, route: Route) -> "BeamFlow":
+        """See `Flow`."""
+        return BeamFlow(self.steps, self.steps.relayed(name, self.elements, route))
 
     def finish(self, name: str, consume: Consume[int], *others: "BeamFlow") -> None:
         """See `Flow`."""
@@ -132,6 +136,10 @@ class HereFlow:
     ) -> "HereFlow":
         """See `Flow`."""
         return HereFlow(list(self._consumed(consume, others)))
+
+    def relayed(self, _name: str, route: Route) -> "HereFlow":
+        """See `Flow`."""
+        return HereFlow(list(self._consumed(route.relay, ()))) if route.relayed else self
 
     def finish(self, _name: str, consume: Consume[int], *others: "HereFlow") -> None:
         """See `Flow`."""

@@ -1,6 +1,7 @@
 """The steps that jobs of several exchanges are made of: numbered tasks that send blocks, and consumers of partitions.
 
-Blocks travel through files in the job's scratch folder. Consumers count finished partitions there, for the progress.
+Blocks travel through files in the job's scratch folder, or as the recipe's `shuffle` says. Consumers count finished
+partitions there, for the progress.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -12,11 +13,12 @@ import pyarrow as pa
 from apache_beam.pvalue import PCollection
 
 from winnow.pipelines.running.blocks import AddressedBlock
-from winnow.pipelines.running.exchange import Exchange, Files
+from winnow.pipelines.running.exchange import Exchange, Relays, Route, Transport, transport_of
 from winnow.pipelines.running.step_progress import report_partition
 from winnow.pipelines.running.version_handshake import require_like_driver, versions_here
 from winnow.pipelines.running.worker import prepare_worker
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.schemas.recipe import Shuffle
 
 Blocks = PCollection[AddressedBlock]
 Batches = Iterator[pa.RecordBatch]
@@ -28,25 +30,35 @@ class JobSteps:
 
     objects: ObjectStore
     scratch: str  # the job's own folder
+    shuffle: Shuffle = "auto"
 
     def exchange(
         self,
         name: str,
         blocks: Blocks | tuple[Blocks, ...],
         consume: Callable[[int, Batches], Iterable[AddressedBlock]],
+        *,
+        is_small: bool = False,
     ) -> Blocks:
-        """Bring blocks to their partitions; return the blocks that their consumer sends."""
+        """Bring blocks to their partitions; return the blocks that their consumer sends. `is_small`: they are few."""
         received: Blocks = blocks | name >> Exchange(
-            partial(self.consume_and_report, name, consume), transport=self._files(name), emits=AddressedBlock
+            partial(self.consume_and_report, name, consume),
+            transport=self.transport(name, tiny=is_small),
+            emits=AddressedBlock,
         )
         return received
+
+    def relayed(self, name: str, blocks: Blocks, route: Route) -> Blocks:
+        """Bring what `route.send` made to its partitions' relays, if the route has any."""
+        onward: Blocks = blocks | name >> Relays(route, self.transport(name))
+        return onward
 
     def finish(
         self, name: str, blocks: Blocks | tuple[Blocks, ...], consume: Callable[[int, Batches], Iterable[int]]
     ) -> None:
         """Bring blocks to their partitions, whose consumer stores what it makes of them."""
         done = blocks | name >> Exchange(
-            partial(self.consume_and_report, name, consume), transport=self._files(name), emits=int
+            partial(self.consume_and_report, name, consume), transport=self.transport(name), emits=int
         )
         # The results return through Beam: FnApiRunner notices a dead worker only by missing output.
         done | f"Return.{name}" >> beam.Reshuffle()
@@ -67,8 +79,9 @@ class JobSteps:
         yield from make(number)
         report_partition(self.objects, self.scratch, name)
 
-    def _files(self, name: str) -> Files:
-        return Files(self.objects, f"{self.scratch}/exchange/{name}")
+    def transport(self, name: str, *, tiny: bool = False) -> Transport:
+        """How blocks travel to the step of this name."""
+        return transport_of(self.shuffle, self.objects, f"{self.scratch}/exchange/{name}", tiny=tiny)
 
 
 def sending(make: Callable[..., Iterator[AddressedBlock]], *arguments: object) -> beam.PTransform[object, Blocks]:

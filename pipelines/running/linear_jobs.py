@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import apache_beam as beam
 
 from winnow.pipelines.running.blocks import AddressedBlock
+from winnow.pipelines.running.exchange import Route
 from winnow.pipelines.running.flows import F, Ground, Here, OnBeam
 from winnow.pipelines.running.job_steps import Batches, JobSteps, task_numbers
 from winnow.pipelines.running.step_progress import report_partition
@@ -43,6 +44,7 @@ class LinearJob:
     send: Callable[[int], Iterator[AddressedBlock]]
     between: tuple[ExchangeStep, ...]
     last: StoreStep
+    route: Route | None = None  # by which tasks send, if they may have relays
 
     @property
     def parts(self) -> Mapping[str, int]:
@@ -60,6 +62,8 @@ class LinearJob:
 
     def _lay_out(self, ground: Ground[F], send: Callable[[int], Iterator[AddressedBlock]]) -> None:
         flow = ground.numbers(self.tasks).send(self.name, send)
+        if self.route is not None:
+            flow = flow.relayed("Relays", self.route)
         for one in self.between:
             flow = flow.exchange(one.name, one.consume)
         flow.finish(self.last.name, self.last.consume)

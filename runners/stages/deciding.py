@@ -1,6 +1,7 @@
 """Decides which rows a score keeps: the jobs of a decision one after another, and the layer that they write."""
 
 import time
+from dataclasses import replace
 
 from winnow.pipelines.binding.scores import BoundScore
 from winnow.pipelines.dedupe.stage import load_stable_hiding
@@ -44,7 +45,7 @@ def decide(run: StageRun, state: StoreState, bound: BoundScore, sizes: Sizes = D
         return
     began = time.monotonic()
     clear_scratch(store.objects, f"{layout.SCRATCH}decide")  # left by an interrupted decision
-    decision = make_decision(store, bound, state, key, hiding, sizes)
+    decision = replace(make_decision(store, bound, state, key, hiding, sizes), shuffle=run.shuffle)
     jobs = EngineJobs(run, layer)
 
     def run_job(job: Job) -> None:

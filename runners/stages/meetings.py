@@ -28,10 +28,12 @@ def met(run: StageRun, state: StoreState, operators: Sequence[BoundOperator]) ->
         for number, bound in enumerate(operators):
             shards = covered_shards(bound, whole)
             jobs, size = EngineJobs(run, bound.layer), read_bytes(bound, whole)
-            job = put_cross_row_job(bound, objects, f"{folder}/{number}", shards, whole)
+            job = put_cross_row_job(bound, objects, f"{folder}/{number}", shards, whole, shuffle=run.shuffle)
             jobs.run(job.job, size)
             if isinstance(job.lookup, RowLookup) and job.lookup.second is not None:
-                job = put_cross_row_job(bound, objects, f"{folder}/{number}-second", shards, whole, job)
+                job = put_cross_row_job(
+                    bound, objects, f"{folder}/{number}-second", shards, whole, job, shuffle=run.shuffle
+                )
                 jobs.run(job.job, size)
             meetings[bound.layer] = job
         yield meetings

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal, Protocol, TypeVar
+from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 
 from winnow.schemas.problems import Place, Problems, shown, suggestion
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Listed, Matching, NotEmpty, PathText
@@ -341,6 +341,10 @@ def _named(items: Iterable[_N], name: str) -> _N:
     raise KeyError(name)
 
 
+Shuffle: TypeAlias = Literal["auto", "engine", "files"]
+"""How rows that meet travel between workers; decides no value."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     """A checked recipe. Recipes with equal settings are equal, wherever their files are."""
@@ -367,6 +371,7 @@ class Recipe:
     edits: Annotated[tuple[EditEntry, ...], Listed(EDITED), EachOnce()] = ()
     mix: MixConfig | None = None
     export: Annotated[tuple[ExportEntry, ...], Listed(FORMAT), OwnFolders()] = ()
+    shuffle: Shuffle = "auto"
     file: str = field(default="recipe.yaml", compare=False, metadata=NOT_WRITTEN)
     written: tuple[tuple[str, str], ...] = field(default=(), compare=False, metadata=NOT_WRITTEN)
     """The raw text of each setting that uses a variable: plans show it instead of the value."""

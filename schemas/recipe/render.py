@@ -41,6 +41,14 @@ def settings_of(recipe: Recipe) -> dict[str, str]:
     return dict(_settings(_Shown(recipe, {}).config(recipe, ""), ""))
 
 
+def _unshown(recipe: Recipe) -> tuple[str, ...]:
+    """Keys of the top level that are left out: what is merged already, and how to work where nothing is asked of it.
+
+    Records hash the text, and must not change with a key that decides no value.
+    """
+    return ("extends", "shuffle") if recipe.shuffle == "auto" else ("extends",)
+
+
 def _settings(tree: Tree, path: str) -> Iterator[tuple[str, str]]:
     if isinstance(tree, dict) and tree:
         for key, value in tree.items():
@@ -100,7 +108,7 @@ class _Shown:
                 getattr(value, setting.field), setting.annotation, f"{path}.{setting.key}" if path else setting.key
             )
             for setting in settings(kind)
-            if not (kind is Recipe and setting.key == "extends")  # already merged
+            if not (isinstance(value, Recipe) and setting.key in _unshown(value))
         }
         if isinstance(value, ExtractorEntry | OperatorEntry | ExportEntry | ScoreEntry):
             name = value.layer if isinstance(value, OperatorEntry | ScoreEntry) else value.name

@@ -155,7 +155,7 @@ class _ArrayRecord(ExportFormat):
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
         """Counts for the audit: the records in each file, by the package's reader, and the counts declared to TFDS."""
-        output = output_of(r"([^/]+)/[^/]+/\1-(?P<output>[a-z][a-z0-9_]*)\.array_record-\d{5}-of-\d{5}", path)
+        output = output_of(r"([^/]+)/[^/]+/\1-(?P<output>[a-z][a-z0-9_]*)\.array_record-\d{5,}-of-\d{5,}", path)
         if output is not None:
             reader = required_package("counting", _MODULE, "arrayrecord").ArrayRecordReader
             with one_line_errors("cannot be read", kind=ExportError):
@@ -225,7 +225,7 @@ def _dataset(config: ArrayRecordConfig, source_class: str) -> str:
 
 
 def _path(config: ArrayRecordConfig, dataset: str, shard: ShardName) -> str:
-    file = f"{dataset}-{shard.output}.array_record-{shard.number:05d}-of-{shard.of:05d}"
+    file = f"{dataset}-{shard.output}.array_record-{shard.numbered()}"
     return f"{dataset}/{config.version}/{file}"
 
 

@@ -21,7 +21,7 @@ from winnow.schemas.identity import Json
 
 FILES = "files"
 
-SHARD = r"(?P<output>[a-z][a-z0-9_]*)-\d{5}-of-\d{5}"
+SHARD = r"(?P<output>[a-z][a-z0-9_]*)-\d{5,}-of-\d{5,}"
 """Pattern of a shard's file stem, with the name of its output."""
 
 _NO_CAP = ReadLimits(max_member_bytes=1 << 62)  # counting holds no more than a block

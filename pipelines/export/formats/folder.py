@@ -32,7 +32,7 @@ from winnow.pipelines.export.formats.wanted_media import (
 from winnow.schemas.identity import Json
 
 _METADATA: Final = "metadata.jsonl"
-_FOLDER: Final = r"(?P<output>[^/]+)/\d{5}"
+_FOLDER: Final = r"(?P<output>[^/]+)/\d{5,}"
 _FIRST_MEDIUM: Final = r"[0-9a-f]{32}-\d+(\.0)?\.(?!txt$|json$)[a-z0-9]+"
 
 
@@ -61,7 +61,7 @@ class Folder(ExportFormat):
 
     def write(self, config: FolderConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
         """Writes one folder."""
-        below = f"{shard.output}/{shard.number:05d}"
+        below = f"{shard.output}/{shard.digits}"
         (folder / below).mkdir(parents=True)
         files = [f"{below}/{_METADATA}"]
         samples = 0

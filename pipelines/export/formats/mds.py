@@ -127,7 +127,7 @@ class Mds(ExportFormat):
                 "set a smaller shard_bytes"
             )
         head = (len(ends) - 1).to_bytes(4, "little") + offsets.astype("<u4").tobytes() + description
-        name = f"shard.{shard.number:05d}.mds"
+        name = f"shard.{shard.number:05d}.mds"  # with more digits only where it needs them, as MDSWriter's
         path = folder / shard.output / name
         path.parent.mkdir()
         facts: dict[str, Json] = {"raw_data": _file(config, path, itertools.chain([head], in_pieces(str(body))))}
@@ -162,7 +162,7 @@ class Mds(ExportFormat):
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
         """Counts for the audit: the samples in each shard, and those in the index."""
-        output = output_of(r"(?P<output>[^/]+)/shard\.\d{5}\.mds(\.zstd)?", path)
+        output = output_of(r"(?P<output>[^/]+)/shard\.\d{5,}\.mds(\.zstd)?", path)
         if output is not None:
             return [Counted(output, mds_samples(folder / path))]
         output = output_of(r"(?P<output>[^/]+)/index\.json", path)

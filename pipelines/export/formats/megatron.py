@@ -191,7 +191,7 @@ class _Megatron(ExportFormat):
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
         """Counts for the audit: the sequences in each index, whose tokens must fill the .bin beside it."""
-        shard = rf"(?P<output>[a-z][a-z0-9_]*?)(_\d{{5}}_of_\d{{5}})?{SUFFIX}\.idx"
+        shard = rf"(?P<output>[a-z][a-z0-9_]*?)(_\d{{5,}}_of_\d{{5,}})?{SUFFIX}\.idx"
         output = output_of(shard, path)
         if output is None:
             return []

@@ -21,9 +21,22 @@ class ShardName:
     number: int  # from 0
     of: int  # the number of shards of this output
 
+    @property
+    def digits(self) -> str:
+        """Its number, in five digits, or in as many as the number of shards needs."""
+        return f"{self.number:0{self._width}d}"
+
+    def numbered(self, separator: str = "-") -> str:
+        """`00000-of-00012`; of 150,000 shards, `000000-of-150000`, as TFDS names them."""
+        return f"{self.digits}{separator}of{separator}{self.of:0{self._width}d}"
+
     def stem(self, separator: str = "-") -> str:
         """`train-00000-of-00012`, Hugging Face's naming of shards."""
-        return f"{self.output}{separator}{self.number:05d}{separator}of{separator}{self.of:05d}"
+        return f"{self.output}{separator}{self.numbered(separator)}"
+
+    @property
+    def _width(self) -> int:
+        return max(5, len(str(self.of)))
 
 
 @dataclass(frozen=True, slots=True)

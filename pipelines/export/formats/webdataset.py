@@ -182,7 +182,7 @@ class _Tar:
     def _keys(self, block: pa.RecordBatch) -> list[bytes]:
         start = self.samples
         if self._config.key == "position":
-            stem = f"{self._shard.output}-{self._shard.number:05d}"
+            stem = f"{self._shard.output}-{self._shard.digits}"
             keys = [f"{stem}-{start + row:08d}".encode() for row in range(len(block))]
         else:
             keys = [f"{name}-{copy}".encode() for name, copy in zip(*identity_of(block), strict=True)]

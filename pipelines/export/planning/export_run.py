@@ -3,6 +3,8 @@
 The lists that grow with the store or the export are objects that workers read, never constants of the graph.
 """
 
+import bisect
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -49,25 +51,23 @@ class Place:
 
 
 class Places:
-    """The partitions: cuttings ascending, outputs in plan order, shards by number."""
+    """The partitions: cuttings ascending, outputs in plan order, shards by number. They are made when asked for."""
 
     def __init__(self, cuttings: Mapping[Way, Cutting]) -> None:
-        self._all: list[Place] = []
-        self._first: dict[tuple[Way, int], int] = {}
-        for way, cutting in sorted(cuttings.items()):
-            for output, size in enumerate(cutting.outputs):
-                self._first[way, output] = len(self._all)
-                of = len(size.counts)
-                self._all += (
-                    Place(way, output, ShardName(size.output, number, of), count)
-                    for number, count in enumerate(size.counts)
-                )
+        cut = ((way, *one) for way, cutting in sorted(cuttings.items()) for one in enumerate(cutting.outputs))
+        self._cut = list(cut)
+        ends = itertools.accumulate((len(size.counts) for _, _, size in self._cut), initial=0)
+        *self._starts, self._count = ends
+        self._first = {(way, output): start for (way, output, _), start in zip(self._cut, self._starts, strict=True)}
 
     def __len__(self) -> int:
-        return len(self._all)
+        return self._count
 
     def __getitem__(self, partition: int) -> Place:
-        return self._all[partition]
+        at = bisect.bisect_right(self._starts, range(self._count)[partition]) - 1  # outputs without a shard come before
+        way, output, size = self._cut[at]
+        number = partition - self._starts[at]
+        return Place(way, output, ShardName(size.output, number, len(size.counts)), size.counts[number])
 
     def first(self, way: Way, output: int) -> int:
         """The partition of an output's first shard."""

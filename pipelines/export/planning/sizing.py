@@ -1,11 +1,11 @@
-"""Decides how many files an export has, and where in the order they are cut, from the draw alone.
+"""Decides how many files an export has, from the draw alone, and says where in the order they are cut.
 
 Shards of an output hold equal numbers of samples, give or take one: shard j begins at sample j*N//K of all N.
 K is the smallest number for which no shard exceeds the cap. Memory does not grow with N: bytes
-are summed in a histogram of the order, and only samples next to a boundary are considered individually.
+are summed in a histogram of the order.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 from winnow.filters.image.changes.change import estimated_bytes
 from winnow.filters.image.changes.options import PictureChanges
 from winnow.pipelines.media.references import referred_bytes
-from winnow.pipelines.mix.draws import Draw, DrawnShard, copies_of
+from winnow.pipelines.mix.draws import Draw, copies_of
 from winnow.pipelines.mix.dropped_media import DroppedMedia, read_draw
+from winnow.pipelines.running.job_steps import JobSteps
+from winnow.pipelines.running.shard_groups import group_shards
+from winnow.pipelines.running.shard_list import ListedShard, ShardList
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.tables import read_batches
-from winnow.schemas.errors import ExportError
 from winnow.schemas.uint128 import Words, words_of
 from winnow.scoring.mixture.orders import Key, export_order, key_of
 
@@ -31,9 +33,11 @@ SAMPLE_BYTES = 512
 
 _SIDES = ("width", "height")
 
-MAX_SHARDS = 99_999  # per output: file names have five digits and include the total
 BINS = 1 << 20
-_SHIFT = np.uint64(64 - 20)
+SHIFT = np.uint64(64 - 20)  # from an order to its bin
+DRAW = "draw"
+"""The name of a shard's draw among its objects."""
+
 _COLUMNS = ["output", "row", "id", "first", "copies", "bytes"]
 _REFERRED = [
     f"media.list.element.{leaf}" for leaf in ("bytes", "mime", "ref.length", "width", "height", "seconds", "clip.start")
@@ -90,30 +94,16 @@ def order_key(seed: int) -> Key:
     return key_of(seed, "export")
 
 
-def cut_outputs(objects: ObjectStore, draw: Draw, ways: Iterable[Way]) -> dict[Way, Cutting]:
-    """Cuts every output by each way's cap, in bytes of edited texts, and of media where included.
-
-    Caps count bytes before compression. Media count with their file size, re-encoded pictures with an estimate by
-    pixels. ExportError if a cap gives more files than an export may have.
-    """
-    wanted = sorted(set(ways))
-    changes = sorted({way.pictures for way in wanted if way.media})
-    histograms = {way: [_Histogram(way.cap) for _ in draw.plan.outputs] for way in wanted}
-    for some in _samples(objects, draw, changes):
-        for way, outputs in histograms.items():
-            outputs[some.output].add(some.order, some.with_media[way.pictures] if way.media else some.held)
-    cuts = {
-        way: [_Cut(one, planned.name) for one, planned in zip(outputs, draw.plan.outputs, strict=True)]
-        for way, outputs in histograms.items()
-    }
-    if any(len(output.places) for outputs in cuts.values() for output in outputs):
-        for some in _samples(objects, draw, []):
-            for of_way in cuts.values():
-                of_way[some.output].keep_near(some.order)
-    return {way: Cutting(way, tuple(one.size() for one in of_way)) for way, of_way in cuts.items()}
+def list_draw(steps: JobSteps, draw: Draw) -> ShardList[ListedShard]:
+    """Lists the shards of a draw for the tasks of a pass, each with the object of its draw as `DRAW`."""
+    listed = (
+        ListedShard(one.shard, one.source, one.drawn, {DRAW: one.draw, layout.SAMPLES: one.objects[layout.SAMPLES]})
+        for one in draw.shards
+    )
+    return group_shards(steps, ListedShard, listed, {})
 
 
-class _Some(NamedTuple):
+class Some(NamedTuple):
     """Some of the copies that an output contains."""
 
     output: int
@@ -122,32 +112,34 @@ class _Some(NamedTuple):
     with_media: Mapping[str, Counts]  # by what is done to pictures
 
 
-def _samples(objects: ObjectStore, draw: Draw, changes: Sequence[str]) -> Iterator[_Some]:
-    """Yields the order and the bytes of each output's copies, in batches; with media for each of these changes."""
-    key = order_key(draw.plan.seed)
-    for shard in draw.shards:
-        referred = _referred(objects, shard, changes) if changes else {}
-        for batch in read_batches(objects, shard.draw, _COLUMNS):
-            outputs = batch["output"].to_numpy()
-            for output in np.unique(outputs):
-                first, last = (int(np.searchsorted(outputs, output, side=side)) for side in ("left", "right"))
-                yield from _orders(int(output), batch.slice(first, last - first), key, referred)
+def samples_of(objects: ObjectStore, seed: int, shard: ListedShard, changes: Sequence[str]) -> Iterator[Some]:
+    """Yields the order and the bytes of each output's copies, in batches; with media for each of these changes.
+
+    `shard`: with the object of its draw as `DRAW`.
+    """
+    key = order_key(seed)
+    referred = _referred(objects, shard, changes) if changes else {}
+    for batch in read_batches(objects, shard.objects[DRAW], _COLUMNS):
+        outputs = batch["output"].to_numpy()
+        for output in np.unique(outputs):
+            first, last = (int(np.searchsorted(outputs, output, side=side)) for side in ("left", "right"))
+            yield from _orders(int(output), batch.slice(first, last - first), key, referred)
 
 
-def _orders(output: int, part: pa.RecordBatch, key: Key, referred: Mapping[str, Counts]) -> Iterator[_Some]:
+def _orders(output: int, part: pa.RecordBatch, key: Key, referred: Mapping[str, Counts]) -> Iterator[Some]:
     high, low = words_of(part["id"])
     held = part["bytes"].to_numpy() + SAMPLE_BYTES
     with_media = {changes: held + sizes[part["row"].to_numpy()] for changes, sizes in referred.items()}
     for rows, copies in copies_of(part):
         order = export_order((high[rows], low[rows]), key, copies)
-        yield _Some(output, order, held[rows], {changes: sizes[rows] for changes, sizes in with_media.items()})
+        yield Some(output, order, held[rows], {changes: sizes[rows] for changes, sizes in with_media.items()})
 
 
-def _referred(objects: ObjectStore, shard: DrawnShard, changes: Sequence[str]) -> dict[str, Counts]:
+def _referred(objects: ObjectStore, shard: ListedShard, changes: Sequence[str]) -> dict[str, Counts]:
     """For each of these changes of pictures, the bytes of media of each row of a shard."""
     read = {one: PictureChanges.from_json(one) for one in changes}
     counts: dict[str, list[Counts]] = {one: [np.zeros(0, np.int64)] for one in changes}
-    dropped, at = DroppedMedia.drawn(read_draw(objects, shard.draw, ("row", "dropped"))), 0
+    dropped, at = DroppedMedia.drawn(read_draw(objects, shard.objects[DRAW], ("row", "dropped"))), 0
     for batch in read_batches(objects, shard.objects[layout.SAMPLES], _REFERRED):
         media = dropped.left(batch["media"], np.arange(at, at + len(batch)))
         at += len(batch)
@@ -175,7 +167,7 @@ def _estimated_clips(items: pa.StructArray, lengths: Counts) -> Counts:
 
 
 @dataclass
-class _Histogram:
+class Histogram:
     """Samples and bytes along the order. Bytes of a sample that alone exceeds the cap do not count."""
 
     cap: int
@@ -186,59 +178,32 @@ class _Histogram:
 
     def add(self, order: Words, held: Counts) -> None:
         """Adds a batch of samples."""
-        bins = (order >> _SHIFT).astype(np.int64)
+        bins = (order >> SHIFT).astype(np.int64)
         large = held > self.cap
         self.over += int(large.sum())
         self.bytes += int(held.sum())
         np.add.at(self.counts, bins, 1)
         np.add.at(self.held, bins, np.where(large, 0, held))
 
+    @property
+    def total(self) -> int:
+        """The number of samples."""
+        return int(self.counts.sum())
 
-class _Cut:
-    """The boundaries of an output's shards, and the samples near them."""
-
-    def __init__(self, histogram: _Histogram, output: str) -> None:
-        self._output = output
-        self._over = histogram.over
-        self._bytes = histogram.bytes
-        self._before = np.concatenate([np.zeros(1, np.int64), np.cumsum(histogram.counts)])
-        self._total = int(self._before[-1])
-        self.places = _places(histogram, self._before, output)
-        self._bins = np.searchsorted(self._before, self.places, side="right") - 1
-        self._near_bins = np.zeros(BINS, np.bool_)
-        self._near_bins[self._bins] = True
-        self._near: list[Words] = []
-
-    def keep_near(self, order: Words) -> None:
-        """Keeps the samples near a boundary."""
-        if len(self.places):
-            self._near.append(order[self._near_bins[(order >> _SHIFT).astype(np.int64)]])
-
-    def size(self) -> OutputSize:
-        """The shards, once all samples have been seen; equal orders stay together."""
-        if not self._total:
-            return OutputSize(self._output, (), ())
-        near = np.sort(np.concatenate([np.zeros(0, np.uint64), *self._near]))
-        begins = np.searchsorted(near, self._bins.astype(np.uint64) << _SHIFT)
-        boundaries = near[begins + self.places - self._before[self._bins]]
-        begin = np.searchsorted(near, boundaries) - begins + self._before[self._bins]
-        counts = np.diff([0, *begin.tolist(), self._total])
-        return OutputSize(self._output, tuple(counts.tolist()), tuple(boundaries.tolist()), self._over, self._bytes)
+    def before(self) -> Counts:
+        """The number of samples before each bin, and of all."""
+        return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.counts)])
 
 
-def _places(histogram: _Histogram, before: Counts, output: str) -> Counts:
+def places_of(histogram: Histogram) -> Counts:
     """The first positions of all shards but the first, for the smallest number of shards that keeps the cap."""
+    before = histogram.before()
     total = int(before[-1])
     if not total:
         return np.zeros(0, np.int64)
     held = np.concatenate([np.zeros(1, np.int64), np.cumsum(histogram.held)])
     number = min(total, max(1, -(-(int(held[-1]) + histogram.over * histogram.cap) // histogram.cap)))
     while True:
-        if number > MAX_SHARDS:
-            raise ExportError(
-                f"{output}: shards of at most {histogram.cap:,} bytes would be more than {MAX_SHARDS:,}; "
-                "raise shard_bytes"
-            )
         places = np.arange(1, number) * total // number
         bins = np.searchsorted(before, places, side="right") - 1
         least = np.concatenate([[0], held[bins], held[-1:]])

@@ -3,6 +3,7 @@
 For one machine, where the engine would hold every byte in memory several times.
 """
 
+import hashlib
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from winnow.pipelines.running.exchange.segments import (
     plan_merges,
     read_index,
     read_runs,
+    successive_origins,
     write_file,
 )
 from winnow.pipelines.running.exchange.totals import Total, check_arrival
@@ -48,14 +50,17 @@ class Files:
     prefix: str
     max_file_bytes: int = 64 << 20  # the most that a worker holds while it collects a file
     min_segment_bytes: int = 256 << 10  # smaller reads cost a disk more than a merge
-    merge_above_files: int = 64
+    merge_above_files: int = 64  # of so few, a partition reads each
     merge_fan_in: int = 64
 
     def send(self, blocks: Blocks) -> PCollection[tuple[int, bytes]]:
-        """Writes the blocks, merges files with small segments, and keys each segment by its partition."""
+        """Writes the blocks, merges files with small segments, and keys each segment by its partition.
+
+        What is merged is decided for a hundred successive origins at a time, so no element grows with their number.
+        """
         segments: PCollection[tuple[int, bytes]] = (
             of_each(blocks, "WriteFiles", self._write)
-            | "AllFiles" >> GroupInOneWindow()
+            | "Successive" >> GroupInOneWindow()
             | "PlanMerges" >> beam.FlatMap(_planned, self).with_output_types(tuple[int, bytes])
             | "SpreadMerges" >> GroupInOneWindow()
             | "Merge" >> beam.FlatMap(_merged, self).with_output_types(tuple[int, bytes])
@@ -115,18 +120,22 @@ class _WriteFiles(beam.DoFn):
     def _put(self) -> tuple[int, bytes]:
         file = write_file(self._files.store, self._files.prefix, self._origin, self._blocks)
         self._blocks, self._bytes = [], 0
-        return 0, file.encode()
+        return _key(successive_origins(self._origin).name), file.encode()
 
 
-def _planned(everything: tuple[int, Iterable[bytes]], files: Files) -> Iterator[tuple[int, bytes]]:
+def _planned(successive: tuple[int, Iterable[bytes]], files: Files) -> Iterator[tuple[int, bytes]]:
     groups = plan_merges(
-        (SegmentFile.decode(reference) for reference in everything[1]),
+        (SegmentFile.decode(reference) for reference in successive[1]),
         files.min_segment_bytes,
         files.merge_above_files,
         files.merge_fan_in,
     )
-    for number, group in enumerate(groups):
-        yield number, orjson.dumps(group)
+    for group in groups:
+        yield _key(group[0].path), orjson.dumps(group)
+
+
+def _key(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=7).digest(), "little")
 
 
 def _merged(planned: tuple[int, Iterable[bytes]], files: Files) -> Iterator[tuple[int, bytes]]:

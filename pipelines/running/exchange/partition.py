@@ -51,10 +51,10 @@ def split_by_partition(
         )
     # numpy sorts 16-bit integers stably by radix, several times faster than wider ones.
     narrow = partition_of.astype(np.uint16 if partitions <= 1 << 16 else np.uint32, copy=False)
-    if not (narrow[1:] >= narrow[:-1]).all():
+    if not np.greater_equal(narrow[1:], narrow[:-1]).all():
         order = np.argsort(narrow, kind="stable")
         batch, narrow = batch.take(pa.array(order)), narrow[order]
-    starts = [0, *(np.flatnonzero(narrow[1:] != narrow[:-1]) + 1).tolist(), batch.num_rows]
+    starts = [0, *(np.flatnonzero(np.not_equal(narrow[1:], narrow[:-1])) + 1).tolist(), batch.num_rows]
     # Not hot: one iteration per partition that has rows.
     return [(int(narrow[first]), batch.slice(first, last - first)) for first, last in itertools.pairwise(starts)]
 

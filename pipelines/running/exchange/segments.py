@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 import orjson
@@ -35,6 +35,7 @@ from winnow.pipelines.store.local import LocalStore
 
 READ_BYTES = 8 << 20  # adjacent runs are fetched together up to this size
 READS_AT_ONCE = 2  # up to five are then held
+_LAST_DIGITS = 2  # in which successive origins differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +137,31 @@ def _segments(file: SegmentFile, index: bytes) -> list[Segment]:
     return segments
 
 
+class Successive(NamedTuple):
+    """Some successive origins."""
+
+    name: str
+    before: int  # how many origins come before them, at least
+
+
+def successive_origins(origin: str) -> Successive:
+    """The hundred origins to which one belongs: those that differ in their last two digits."""
+    name = origin[:-_LAST_DIGITS]
+    number = re.search(r"[0-9]*$", name)
+    return Successive(name, 10**_LAST_DIGITS * int(number[0] if number and number[0] else 0))
+
+
 def plan_merges(
     files: Iterable[SegmentFile], min_segment_bytes: int, merge_above_files: int, fan_in: int
 ) -> list[list[SegmentFile]]:
-    """The files to read as one, in order of origin: each alone unless there are many with small segments."""
+    """The files to read as one, in order of origin: each alone unless there are many with small segments.
+
+    `files`: of successive origins. They are many if those before them are.
+    """
     ordered = sorted(set(files), key=lambda file: (file.origin, file.path))
     mean = sum(file.index_offset for file in ordered) / max(1, sum(file.segments for file in ordered))
-    if len(ordered) <= merge_above_files or mean >= min_segment_bytes:
+    many = len(ordered) + (successive_origins(ordered[0].origin).before if ordered else 0) > merge_above_files
+    if not many or mean >= min_segment_bytes:
         return [[file] for file in ordered]
     together = max(2, min(fan_in, int(-(-min_segment_bytes // mean))))
     return [ordered[start : start + together] for start in range(0, len(ordered), together)]

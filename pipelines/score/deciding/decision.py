@@ -19,6 +19,7 @@ from winnow.pipelines.running.job_steps import JobSteps
 from winnow.pipelines.running.shard_list import MAX_SHARD_GROUPS, ListedShard, ShardList
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.schemas.recipe import Shuffle
 from winnow.schemas.uint128 import words_of
 from winnow.scoring.selection import BinariseRule
 from winnow.scoring.selection.ranks import Floats, Ids, Integers
@@ -53,6 +54,7 @@ class Decision:
     listed_shards: int
     rows: int
     sizes: Sizes = Sizes()
+    shuffle: Shuffle = "auto"
 
     @property
     def shards(self) -> ShardList[ListedShard]:
@@ -67,7 +69,7 @@ class Decision:
     @property
     def steps(self) -> JobSteps:
         """The exchanges of its jobs."""
-        return JobSteps(self.store.objects, self.scratch)
+        return JobSteps(self.store.objects, self.scratch, self.shuffle)
 
     @property
     def small(self) -> bool:

@@ -16,8 +16,9 @@ from winnow.pipelines.export.places.destination import ExportPlace
 from winnow.pipelines.export.places.existing import OtherPlanError
 from winnow.pipelines.export.places.manifest import Manifest
 from winnow.pipelines.export.places.opening import export_place
+from winnow.pipelines.export.planning.cutting import cut_outputs
 from winnow.pipelines.export.planning.fitting import require_media
-from winnow.pipelines.export.planning.sizing import Cutting, Way, cut_outputs, notes_of
+from winnow.pipelines.export.planning.sizing import Cutting, Way, notes_of
 from winnow.pipelines.export.reading import BEATS, READ
 from winnow.pipelines.export.stage import (
     BoundExport,
@@ -34,9 +35,11 @@ from winnow.pipelines.mix.draws import Draw
 from winnow.pipelines.reading.chosen_captions import SAMPLE_CAPTIONS
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.reading.text_edits import BoundEdit, with_keys
+from winnow.pipelines.running.exchange import Route
 from winnow.pipelines.running.step_progress import steps_done
 from winnow.pipelines.store.leases.command_lease import require_held
 from winnow.runners.engines.failures import WorkerLostError
+from winnow.runners.stages.running.engine_jobs import EngineJobs
 from winnow.runners.stages.running.stage_run import StageRun
 from winnow.runners.tables.quantities import byte_size
 from winnow.runners.terminal.progress.status import Status
@@ -168,8 +171,10 @@ def _existing_exports(
 
 def _cut_outputs(work: _Work, exports: Sequence[BoundExport]) -> dict[Way, Cutting]:
     """Cut the outputs into shards, after checking the draw against the plan and the formats."""
-    require_media(work.run.store.objects, work.draw, exports)
-    cuttings = cut_outputs(work.run.store.objects, work.draw, [export.way for export in exports])
+    objects, jobs = work.run.store.objects, EngineJobs(work.run, "export")
+    require_media(objects, work.draw, exports, jobs)
+    ways = [export.way for export in exports]
+    cuttings = cut_outputs(objects, work.draw, ways, jobs)
     require_planned(work.draw.plan, cuttings)
     return cuttings
 
@@ -187,7 +192,7 @@ def _write(work: _Work, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfin
             for one in exports:
                 one.refresh()
             graph = make_graph(
-                run.store, work.draw, work.text, work.edits, cuttings, exports, work.media, work.captions
+                run.store, work.draw, work.text, work.edits, cuttings, exports, work.media, work.captions, run.shuffle
             )
             if graph is None:
                 break
@@ -268,7 +273,8 @@ def full_disk(cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished], me
     for export in exports:
         export.refresh()
     # Exchanged data is stored with the first export; the next run writes it again.
-    travels = sum(size.bytes for cutting in cuttings.values() for size in cutting.outputs)
+    relayed = Route(1, sum(cutting.shards for cutting in cuttings.values())).relayed
+    travels = sum(size.bytes for cutting in cuttings.values() for size in cutting.outputs) * (1 + relayed)
     places = [
         _Place(one.export.path, disk, _missing_bytes(one, cuttings[one.export.way]) + (0 if number else travels))
         for number, one in enumerate(exports)

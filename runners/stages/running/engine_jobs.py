@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from winnow.pipelines.running.exchange import clear_scratch
 from winnow.pipelines.running.job_steps import JobSteps
@@ -30,11 +30,11 @@ class EngineJobs:
         """A temporary folder if all workers are on this machine, else one in the store."""
         if self.run_on.engine.backend.is_local:
             with HERE.folder(name) as steps:
-                yield steps
+                yield replace(steps, shuffle=self.run_on.shuffle)
             return
         objects, scratch = self.run_on.store.objects, f"{layout.SCRATCH}{name}-{secrets.token_hex(4)}"
         try:
-            yield JobSteps(objects, scratch)
+            yield JobSteps(objects, scratch, self.run_on.shuffle)
         finally:
             clear_scratch(objects, scratch)
 

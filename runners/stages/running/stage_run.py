@@ -25,7 +25,7 @@ from winnow.runners.stages.running.nodes import ready_nodes
 from winnow.runners.stages.running.warming import warm_kernels
 from winnow.runners.terminal.progress.stage import StageProgress, TaskInput, prefix_of
 from winnow.schemas.errors import StageError
-from winnow.schemas.recipe import Recipe
+from winnow.schemas.recipe import Recipe, Shuffle
 
 TRIES = 3  # of a job whose worker died
 LOSSES = 4  # consecutive deaths without a new commit or a skipped row; a row is skipped after three
@@ -74,6 +74,11 @@ class StageRun:
     def workers(self) -> Engine:
         """The engine; machines other than this one are ready for the stage."""
         return ready_nodes(self.engine, self.store, self.recipe)
+
+    @property
+    def shuffle(self) -> Shuffle:
+        """How blocks travel, as the recipe says."""
+        return "auto" if self.recipe is None else self.recipe.config.shuffle
 
     def __post_init__(self) -> None:
         self.engine.require_reachable(self.store.root)

@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from winnow.filters.operators import STATUS
 from winnow.pipelines.annotate.row_totals import RowTotalsJob
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.operators import BoundOperator
+from winnow.pipelines.running.exchange import routes
 from winnow.pipelines.running.job_steps import JobSteps
 from winnow.pipelines.running.shard_list import ListedShard, ShardList, put_shard_list
 from winnow.pipelines.store import layout
@@ -86,6 +88,12 @@ _ROWS = st.tuples(st.sampled_from([None, "a.com", "b.com", "c.org"]), st.sampled
 @given(st.lists(st.lists(_ROWS, max_size=6), min_size=1, max_size=5), st.integers(1, 3), st.integers(1, 3))
 def test_every_row_gets_the_sums_of_all_shards(shards: list[list[Row]], partitions: int, groups: int) -> None:
     assert measured(bound_operator(), shards, partitions, groups) == plain(shards)
+
+
+def test_lines_that_go_through_relays_add_up_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    shards: list[list[Row]] = [[(f"{number % 5}.com", "deu"), (f"{number % 3}.org", "eng")] for number in range(12)]
+    monkeypatch.setattr(routes, "MOST_STRAIGHT", 1)
+    assert measured(bound_operator(), shards, 7, 6) == plain(shards)
 
 
 def test_rows_that_the_condition_leaves_out_are_not_counted() -> None:

@@ -31,6 +31,7 @@ sources:
   pages: {{root: pages, files: ["*.jsonl"], class: web, key: id}}
 {sources}limits: {limits}
 dedupe: {dedupe}
+shuffle: {shuffle}
 """
 NEAR = "{near: {min_similarity: 0.75}}"
 
@@ -52,10 +53,12 @@ def search(
     workers: int = 1,
     sources: str = "",
     limits: str = "{}",
+    shuffle: str = "auto",
 ) -> Outcome:
     """Everything that the recipe asks for, over what the folder holds."""
     recipe = folder / "recipe.yaml"
-    recipe.write_text(RECIPE.format(dedupe=dedupe, shard_rows=shard_rows, sources=sources, limits=limits))
+    settings = {"dedupe": dedupe, "shard_rows": shard_rows, "sources": sources, "limits": limits, "shuffle": shuffle}
+    recipe.write_text(RECIPE.format(**settings))
     return run_all(bind(load_recipe(recipe)), Engine("local", workers), Console(quiet=True))
 
 

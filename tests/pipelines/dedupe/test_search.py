@@ -14,8 +14,9 @@ from tests.pipelines.dedupe.search import NEAR, Row, changed, clusters, layer, p
 from tests.pipelines.store.commits import commits_of
 from winnow.filters.duplicates.signatures import Scheme, shingle_sets
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.dedupe import stage
+from winnow.pipelines.dedupe import graph, stage
 from winnow.pipelines.dedupe.search import Search, signature_matrix
+from winnow.pipelines.running.exchange import routes
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import deduplication
 from winnow.runners.stages.deduplication import compare
@@ -65,13 +66,13 @@ def true_clusters(texts: dict[str, str], threshold: float) -> set[frozenset[str]
     offsets, values = shingle_sets(pa.array(texts.values(), pa.large_string()), Scheme())
     sets = [set(values[offsets[at] : offsets[at + 1]].tolist()) for at in range(len(texts))]
     names = list(texts)
-    graph = networkx.Graph()
+    similar = networkx.Graph()
     for one in range(len(names)):
         for other in range(one):
             both = len(sets[one] & sets[other])
             if both and both / len(sets[one] | sets[other]) >= threshold:
-                graph.add_edge(names[one], names[other])
-    return {frozenset(found) for found in networkx.connected_components(graph)}
+                similar.add_edge(names[one], names[other])
+    return {frozenset(found) for found in networkx.connected_components(similar)}
 
 
 def test_the_result_does_not_depend_on_order_files_shards_or_workers(
@@ -128,6 +129,20 @@ def test_the_result_does_not_depend_on_how_shards_are_grouped(
     assert (grouped == 1) if size == 1 << 30 else (1 < grouped < shards)
     for kind in ("exact", "near"):
         assert layer(tmp_path / "each", kind) == layer(tmp_path / "grouped", kind)
+
+
+@pytest.mark.parametrize("shuffle", ["files", "engine"])
+def test_the_result_does_not_depend_on_how_values_travel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shuffle: str
+) -> None:
+    for name in ("straight", "relayed"):
+        write_pages(tmp_path / name, {"a": corpus()})
+        search(tmp_path / name, "{exact: {}, near: {min_similarity: 0.75}}", shard_rows=17, shuffle=shuffle)
+        monkeypatch.setattr(graph, "partitions_for", lambda _: 5)
+        monkeypatch.setattr(routes, "MOST_STRAIGHT", 1)
+        shuffle = "auto"
+    for kind in ("exact", "near"):
+        assert layer(tmp_path / "straight", kind) == layer(tmp_path / "relayed", kind)
 
 
 def test_templated_pages_below_the_threshold_do_not_collapse(tmp_path: Path) -> None:

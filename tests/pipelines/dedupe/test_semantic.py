@@ -83,7 +83,7 @@ def test_meaning_is_no_sign_that_two_texts_are_equal() -> None:
 
     def measured(*kinds: str) -> set[str]:
         asked = ", ".join(f"{kind}: {{}}" for kind in kinds)
-        made = RECIPE.format(dedupe=f"{{{asked}}}", shard_rows=64, sources="", limits="{}")
+        made = RECIPE.format(dedupe=f"{{{asked}}}", shard_rows=64, sources="", limits="{}", shuffle="auto")
         return {entry.layer for entry, _ in signature_entries(recipe_from_text(made, "recipe.yaml"))}
 
     assert measured("url", "semantic") == {"url.canonical", "text.embedding", "text.digest"}

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,8 +28,11 @@ from tests.pipelines.export.drawn_stores import (
     words,
 )
 from winnow.filters.spans import SPANS
+from winnow.pipelines.export import graph
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.reading.text_edits import BoundEdit
+from winnow.pipelines.running import shard_groups
+from winnow.pipelines.running.exchange import Route
 from winnow.pipelines.store.hiding.scans import put_tombstone
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import ExportError
@@ -99,6 +103,22 @@ def test_bytes_are_the_same_for_any_workers_order_of_shards_and_row_groups(tmp_p
     assert len(first) == 11
     assert tree(tmp_path / "second") == first
     assert tree(tmp_path / "third") == first
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.processes)])
+def test_bytes_are_the_same_through_relays_and_with_any_size_of_senders(
+    tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shards = {f"s{number}": every(words(50, 50 * number)) for number in range(8)}
+    store, draw = make_draw(LocalStore(tmp_path / "store"), shards)
+    entries = ["parquet: {path: %s/hf, shard_bytes: 20000}", "jsonl: {path: %s/lines, shard_bytes: 30000}"]
+    export(store, draw, exports_of(tmp_path, *(entry % "straight" for entry in entries)))
+    monkeypatch.setattr(graph, "Route", partial(Route, most_straight=1))
+    monkeypatch.setattr(shard_groups, "groups_for", lambda *_: 5)
+    export(store, draw, exports_of(tmp_path, *(entry % "relayed" for entry in entries)), workers=workers)
+    straight = tree(tmp_path / "straight")
+    assert len(straight) > 20
+    assert tree(tmp_path / "relayed") == straight
 
 
 def test_outputs_become_splits_and_an_empty_one_has_no_files(tmp_path: Path) -> None:

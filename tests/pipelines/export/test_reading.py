@@ -9,17 +9,18 @@ import pytest
 
 from tests.messages import assert_refused
 from tests.pipelines.export.drawn_stores import Given, Rows, every, make_draw, words
-from winnow.pipelines.export.graph import ReadDrawn, drawn_places
+from winnow.pipelines.export.graph import ReadDrawn, drawn_groups, drawn_places
 from winnow.pipelines.export.places.folder import ScratchDisk
+from winnow.pipelines.export.planning.cutting import cut_outputs
 from winnow.pipelines.export.planning.export_run import ExportDetails, ExportRun, put_details
-from winnow.pipelines.export.planning.sizing import Way, cut_outputs
+from winnow.pipelines.export.planning.sizing import Way
 from winnow.pipelines.export.reading import mixed_rows
 from winnow.pipelines.mix.draws import Draw
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.reading.picked_rows import read_picked
 from winnow.pipelines.reading.text_edits import with_keys
 from winnow.pipelines.running import shard_groups
-from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES, split_by_partition
+from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES, Route, split_by_partition
 from winnow.pipelines.running.job_tasks import OPENING_BYTES
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.integrity import checked_parquet
@@ -94,20 +95,19 @@ def test_places_are_successive_shards_whose_rows_leave_in_shared_blocks(monkeypa
     shards = {f"s{number}": every(words(20, 20 * number)) for number in range(9)}
     store, draw = make_draw(MemoryStore("places"), shards)
     cuttings = cut_outputs(store.objects, draw, [Way(4096)])
-    assert [place.shards for place in drawn_places(draw, cuttings)] == [tuple(draw.shards)]
+    assert drawn_groups(draw, cuttings) == [range(9)]
     groups_for = partial(shard_groups.groups_for, group_bytes=3 * OPENING_BYTES)
     monkeypatch.setattr(shard_groups, "groups_for", groups_for)
-    places = list(drawn_places(draw, cuttings))
+    places = list(drawn_places(draw, drawn_groups(draw, cuttings)))
     assert [shard for place in places for shard in place.shards] == list(draw.shards)
     assert [place.number for place in places] == [0, 1, 2, 3]
-    assert sorted(place.origin for place in places) == [place.origin for place in places]
     partitions = cuttings[Way(4096)].shards
     strata = tuple(tuple(one.stratum for one in output.strata) for output in draw.plan.outputs)
     scratch = MemoryStore("places-scratch")
     details = put_details(scratch, ExportDetails(cuttings, strata, np.ones(partitions, np.bool_)))
-    read = ReadDrawn(ExportRun(store, scratch, (TEXT,), (), (), 7, "plan", details))
+    read = ReadDrawn(ExportRun(store, scratch, (TEXT,), (), (), 7, "plan", details), Route(4, partitions))
     read.setup()
     blocks = [block for place in places for block in read.process(place.to_json())]
     assert len(blocks) <= len(places) * partitions
     assert sum(block.batch.num_rows for block in blocks) == 180
-    assert {block.origin for block in blocks} == {place.origin for place in places}
+    assert {block.origin for block in blocks} == {f"place-{number:08d}" for number in range(4)}

@@ -5,15 +5,16 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.messages import assert_refused
 from tests.pipelines.export.drawn_stores import BOOKS, WEB, Given, Rows, every, make_draw, words
 from winnow.pipelines.export.formats.protocol import ShardName
-from winnow.pipelines.export.planning.sizing import MAX_SHARDS, SAMPLE_BYTES, OutputSize, Way, cut_outputs
+from winnow.pipelines.export.planning import cutting
+from winnow.pipelines.export.planning.cutting import cut_outputs
+from winnow.pipelines.export.planning.sizing import SAMPLE_BYTES, OutputSize, Way
 from winnow.pipelines.mix.draws import Draw, copies_of
+from winnow.pipelines.running import shard_groups
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.tables import read_table
-from winnow.schemas.errors import ExportError
 from winnow.schemas.uint128 import words_of
 from winnow.scoring.mixture.orders import export_order, key_of
 
@@ -72,6 +73,20 @@ def test_the_cut_hangs_neither_on_the_order_of_shards_nor_on_how_rows_lie_in_the
     assert cut(one, first, 3_000) == cut(two, second, 3_000)
 
 
+def test_a_cut_is_the_same_however_the_draw_and_the_samples_near_boundaries_are_divided(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shards = {f"s{number}": every(words(30, 30 * number)) for number in range(7)}
+    shards["two"] = Rows(words(9), [Given(1, copies=40), Given(2, output=1), Given(5, output=1, copies=2)])
+    store, draw = make_draw(MemoryStore("tasks"), shards, [[WEB, BOOKS], [WEB]], ["train", "validation"])
+    ways = [Way(900), Way(5_000), Way(1 << 20)]
+    whole = cut_outputs(store.objects, draw, ways)
+    assert [len(one.counts) for one in whole[Way(900)].outputs] == [250, 3]
+    monkeypatch.setattr(shard_groups, "groups_for", lambda *_: 5)
+    monkeypatch.setattr(cutting, "NEAR_BYTES", 40)
+    assert cut_outputs(store.objects, draw, ways) == whole
+
+
 def test_outputs_and_caps_are_cut_apart() -> None:
     rows = Rows(words(20), [*(Given(row) for row in range(20)), Given(3, output=1)])
     store, draw = make_draw(MemoryStore("outputs"), {"a": rows}, [[WEB], [BOOKS], [WEB]], ["train", "validation", "x"])
@@ -89,12 +104,9 @@ def test_a_sample_that_is_larger_than_the_cap_is_counted_and_does_not_multiply_f
     assert len(size.counts) == 2
 
 
-def test_as_many_files_as_there_may_be_have_five_digits_and_say_their_number_in_five() -> None:
-    assert ShardName("train", MAX_SHARDS - 1, MAX_SHARDS).stem() == "train-99998-of-99999"
-
-
-def test_more_files_than_names_can_tell_apart_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("winnow.pipelines.export.planning.sizing.MAX_SHARDS", 10)
-    store, draw = make_draw(MemoryStore("many"), {"a": every(words(30))})
-    with assert_refused(ExportError, "train:", "1,024 bytes", "10"):
-        cut(store, draw, 1_024)
+def test_there_may_be_more_files_than_five_digits_can_number() -> None:
+    copies = [Given(row, copies=60_000) for row in range(2)]
+    store, draw = make_draw(MemoryStore("many"), {"a": Rows(["x" * 600, "y" * 600], copies)})
+    size = cut(store, draw, 1_200)
+    assert len(size.counts) == size.samples == 120_000
+    assert ShardName("train", len(size.counts) - 1, len(size.counts)).stem() == "train-119999-of-120000"

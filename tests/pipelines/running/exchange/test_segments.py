@@ -1,5 +1,6 @@
 """Scratch files: what is written is read back in order, and damage is noticed."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from winnow.pipelines.running.exchange.segments import (
     plan_merges,
     read_index,
     read_runs,
+    successive_origins,
     write_file,
 )
 from winnow.pipelines.store.local import LocalStore
@@ -108,6 +110,25 @@ def test_only_many_files_with_small_segments_are_merged() -> None:
     assert plan_merges([*files, files[3]], 250, 5, 64) == [files[0:3], files[3:6], files[6:9], files[9:]]
     assert plan_merges(files, 1 << 20, 5, 4) == [files[0:4], files[4:8], files[8:]]
     assert plan_merges([], 100, 5, 64) == []
+
+
+def test_files_of_a_hundred_successive_origins_are_merged_together() -> None:
+    origins = [f"place-{number:08d}" for number in range(400)]
+    assert [successive_origins(origin).before for origin in origins] == [100 * (n // 100) for n in range(400)]
+    assert len({successive_origins(origin).name for origin in origins}) == 4
+    assert successive_origins("bands-1234") == ("bands-12", 1200)
+    assert successive_origins("o") == ("", 0)
+    files = [SegmentFile(f"x/{n}", f"place-{n:08d}", 4, 400, 10, 0) for n in range(300, 303)]
+    assert plan_merges(files, 1000, 64, 64) == [files]  # there are at least three hundred before them
+    assert plan_merges(files, 1000, 303, 64) == [[file] for file in files]
+
+
+def test_a_task_that_runs_twice_at_once_leaves_one_file(store: LocalStore) -> None:
+    packed = [_packed(number % 3, number // 3, number, 100 + number) for number in range(9)]
+    with ThreadPoolExecutor(4) as pool:
+        (file,) = set(pool.map(lambda _: _write(store, "o", *packed), range(12)))
+    assert [info.path for info in store.list()] == [file.path]
+    assert _read(store, 1, [file]) == [[1, 101], [4, 104], [7, 107]]
 
 
 def _damage(store: LocalStore, file: SegmentFile, content: bytes) -> None:
