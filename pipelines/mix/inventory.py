@@ -1,23 +1,24 @@
 """Takes the inventory for a mixture: one pass over the store that counts candidates and stores their numbers.
 
 Tasks decide the rows and find the candidates of each shard. The numbers that planning needs, some 60 bytes per
-candidate, are then on this machine's disk.
+candidate, are then in a scratch folder: on this machine's disk, where one process plans them, or where all tasks reach
+them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
-from winnow.filters.duplicates.components import Edges, components
+from winnow.filters.duplicates.components import Edges, components, merge_forests
 from winnow.filters.duplicates.kind import kinds_split_by
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.mixture import BoundMix
 from winnow.pipelines.mix.candidates import CandidateFinder, Cell, ShardCandidates
 from winnow.pipelines.mix.dropped_media import NO_MEDIA_DROPPED, DroppedMedia
+from winnow.pipelines.mix.passes import MOST_PLACES, Arrays, Pass, Passes, PassesHere, PassesInTasks
 from winnow.pipelines.mix.scratch import Scratch
 from winnow.pipelines.mix.tokens import EDIT_UNMEASURED, STATUSES
 from winnow.pipelines.reading.columns import Column
@@ -29,44 +30,43 @@ from winnow.pipelines.rules.map_shards import THREADS
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.rules.representatives.replaced import Duplicates
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
-from winnow.pipelines.running.job_tasks import Jobs
-from winnow.pipelines.running.scratch_parts import put_arrays, read_arrays
+from winnow.pipelines.running.job_tasks import HERE, Jobs, rows_here
+from winnow.pipelines.running.scratch_parts import put_numbers, read_numbers
 from winnow.pipelines.running.shard_groups import over_groups
+from winnow.pipelines.running.shard_list import ListedShard, ShardList
 from winnow.pipelines.store.concurrency import map_in_order
+from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.mixture import Amount
 from winnow.schemas.recipe import EditEntry
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from winnow.pipelines.running.job_steps import JobSteps
 
-_CANDIDATES = "mixed"
-_CELLS = ("source_class", "language")  # of a cell; its source is the shard's
+MOST_JOINED = 1 << 22
+"""Clusters of several kinds that share rows, which the driver joins in some 70 bytes each where tasks plan."""
+
+_COLUMNS, _CELLS, _JOINED = "columns", "cells", "joined"
+_SPLIT, _SIDE = "split", "side"
+_LOCAL = "cell_of_shard"  # the number of a candidate's cell among those of its shard
+_NO_WORDS = np.zeros(0, np.uint64)
+_NOTHING: Arrays = {"key": np.zeros(0, np.int64)}
 
 
 @dataclass(frozen=True)
 class Inventory:
     """All candidates: their columns in the scratch folder, and their totals."""
 
-    scratch: Scratch
-    shards: Sequence[ShardObjects]
+    passes: Passes
+    columns: Scratch
+    shards: ShardList[ListedShard]
     cells: tuple[Cell, ...]  # sorted; candidates refer to them by number
+    side: str  # the column with positions in the split
     kept: Amount
     left_out: Mapping[str, Amount]
     left_out_by_source: Mapping[str, Mapping[str, Amount]]  # by source
     rules: RulesSummary
     bands: tuple[Column, ...]
-
-    def cell(self, shard: int) -> NDArray[np.uint32]:
-        """Return the cell number of each candidate of a shard."""
-        return self.scratch.load(shard, "cell")
-
-    def each(self, work: Callable[[int], T]) -> Iterator[T]:
-        """Yield the result of `work` for each shard number, in order; several shards are processed at once."""
-        return map_in_order(work, range(len(self.shards)), THREADS)
-
-    def column(self, shard: int, name: str) -> NDArray[Any]:
-        """Return a column of a shard's candidates."""
-        return self.scratch.load(shard, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,7 @@ class _Counted:
     cells: tuple[Cell, ...] = ()
     kept: Amount = field(default_factory=Amount)
     left_out: Mapping[str, Mapping[str, Amount]] = field(default_factory=dict)  # by source and reason
+    joined: int = 0  # pairs of clusters that share a row
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ class _InventoryTasks:
 
     def count(self, group: int) -> _Counted:
         """Decide the rows of a range of shards, and store the columns of their candidates."""
+        steps = self.decisions.steps
 
         def find(
             number: int, shard: ShardObjects, decided: ShardDecisions, _: Duplicates
@@ -100,25 +102,30 @@ class _InventoryTasks:
                 dropped = DroppedMedia.marked(items.numbers, ~items.left(decided.rules))
                 of_items.append(items.counts)
             found = self.finder.find(shard, decided.kept, dropped)
-            self._put(number, found)
-            return shard.source, decided.counts, replace(found, columns={}, joined=())  # those are stored
+            self._put(number, shard.source, found)
+            return shard.source, decided.counts, replace(found, columns={})  # those are stored
 
         counts: list[DecisionCounts] = []
         of_items: list[DecisionCounts] = []
         cells: set[Cell] = set()
         kept, left_out = Amount(), dict[str, dict[str, Amount]]()
+        joined: list[Edges] = []
         try:
             for source, decided, found in self.decisions.map_decided(group, find):
                 counts.append(decided)
                 cells.update(found.cells)
                 kept += found.kept
+                joined += found.joined
                 _add(left_out.setdefault(source, {}), found.left_out)
         except UndecidedError as error:
             return _Counted(error.undecided)
         except RecipeError as error:
             return _Counted(None, str(error))
         outcomes, items = (OutcomeCounts.of(DecisionCounts.merged(one)) for one in (counts, of_items))
-        return _Counted(None, None, outcomes, items, tuple(sorted(cells)), kept, left_out)
+        forest = merge_forests(joined)
+        if len(forest[0]):
+            put_numbers(steps.objects, steps.scratch, _JOINED, group, {"first": forest[0], "second": forest[1]})
+        return _Counted(None, None, outcomes, items, tuple(sorted(cells)), kept, left_out, len(forest[0]))
 
     def counted(self, jobs: Jobs) -> Iterator[_Counted]:
         """Run the tasks; yield the counts of each, in order. RecipeError if rules or stages' conditions cannot be
@@ -131,77 +138,145 @@ class _InventoryTasks:
                 raise RecipeError(counted.refused)
             yield counted
 
-    def _put(self, number: int, found: ShardCandidates) -> None:
-        arrays = {name: pa.array(values) for name, values in found.columns.items()}
-        for name in _CELLS:
-            arrays[f"cells.{name}"] = pa.array([getattr(cell, name) for cell in found.cells], pa.string())
-        for end in (0, 1):
-            some = [np.zeros(0, np.uint64), *(edges[end] for edges in found.joined)]
-            arrays[f"joined.{end}"] = pa.array(np.concatenate(some))
-        put_arrays(self.decisions.steps.objects, self.decisions.steps.scratch, _CANDIDATES, number, arrays)
+    def _put(self, number: int, source: str, found: ShardCandidates) -> None:
+        columns, steps = self.columns, self.decisions.steps
+        for name, values in found.columns.items():
+            columns.save(number, _LOCAL if name == "cell" else name, values)
+        names = np.array([_cell_key(replace(cell, source=source)) for cell in found.cells], np.object_)
+        put_numbers(steps.objects, steps.scratch, _CELLS, number, {"names": names})
 
-    def take(self, number: int, source: str, number_of: Mapping[Cell, int], scratch: Scratch) -> Edges:
-        """Move the candidates of a shard to this machine's disk, numbering their cells among all cells; return the
-        pairs of clusters that share a row."""
-        arrays = read_arrays(self.decisions.steps.objects, self.decisions.steps.scratch, _CANDIDATES, number)
-        classes, languages = (arrays.pop(f"cells.{name}").to_pylist() for name in _CELLS)
-        first, second = (arrays.pop(f"joined.{end}").to_numpy() for end in (0, 1))
-        columns = {name: values.to_numpy(zero_copy_only=False) for name, values in arrays.items()}
-        cells = [number_of[Cell(one, source, language)] for one, language in zip(classes, languages, strict=True)]
-        columns["cell"] = np.array(cells, np.uint32)[columns["cell"]]
-        for name, values in columns.items():
-            scratch.save(number, name, values)
-        return first, second
+    @property
+    def columns(self) -> Scratch:
+        """Where the columns of candidates are."""
+        return Scratch(self.decisions.steps.objects, f"{self.decisions.steps.scratch}/{_COLUMNS}")
 
 
 def take_inventory(
-    recipe: BoundRecipe, bound: BoundMix, pinned: PinnedProgram, generation: int, scratch: Scratch, jobs: Jobs
+    recipe: BoundRecipe, bound: BoundMix, pinned: PinnedProgram, generation: int, jobs: Jobs, opened: ExitStack
 ) -> Inventory:
-    """Decide every row, and store what planning needs for the kept ones in `scratch`.
+    """Decide every row, and store what planning needs for the kept ones.
 
-    `pinned`: the rules and every layer that the mixture reads; `generation`: its number, for the summary. RecipeError
-    if rules or stages' conditions cannot be decided for a row.
+    `pinned`: the rules and every layer that the mixture reads; `generation`: its number, for the summary; `opened`
+    removes the scratch folders. RecipeError if rules or stages' conditions cannot be decided for a row.
     """
     kinds = tuple(kind.name for kind in kinds_split_by(recipe.kinds))
     has_clips = any(source.clips is not None for source in recipe.config.sources)
-    with jobs.folder("mix") as steps:
-        decisions = pinned_tasks(pinned, pinned.layers, steps)
-        tasks = _InventoryTasks(decisions, CandidateFinder(bound, decisions.pinned, kinds, has_clips))
-        duplicates, why = decisions.prepare(jobs)
-        if why is not None:
-            raise why.error(pinned.program)
-        counts, items, cells, kept = DecisionCounts.empty(), DecisionCounts.empty(), set[Cell](), Amount()
-        left_out_by_source: dict[str, dict[str, Amount]] = {}
-        for one in tasks.counted(jobs):
-            counts = DecisionCounts.merged((counts, one.outcomes.counts))
-            items = DecisionCounts.merged((items, one.items.counts))
-            cells.update(one.cells)
-            kept += one.kept
-            for source, amounts in one.left_out.items():
-                _add(left_out_by_source.setdefault(source, {}), amounts)
-        left_out: dict[str, Amount] = {}
-        for amounts in left_out_by_source.values():
-            _add(left_out, amounts)
-        _require_edits(recipe.config.edits, left_out)
-        number_of = {cell: number for number, cell in enumerate(sorted(cells))}
-        joined = [
-            edges
-            for edges in map_in_order(
-                lambda one: tasks.take(one[0], one[1].source, number_of, scratch), enumerate(pinned.shards), THREADS
-            )
-            if len(edges[0])
-        ]
-    _merge_clusters(scratch, len(pinned.shards), joined)
+    steps = opened.enter_context(jobs.folder("mix"))
+    decisions = pinned_tasks(pinned, pinned.layers, steps)
+    tasks = _InventoryTasks(decisions, CandidateFinder(bound, decisions.pinned, kinds, has_clips))
+    duplicates, why = decisions.prepare(jobs)
+    if why is not None:
+        raise why.error(pinned.program)
+    counts, items, cells, kept = DecisionCounts.empty(), DecisionCounts.empty(), set[Cell](), Amount()
+    left_out_by_source: dict[str, dict[str, Amount]] = {}
+    joined: list[int] = []  # groups of shards
+    for group, one in enumerate(tasks.counted(jobs)):
+        counts = DecisionCounts.merged((counts, one.outcomes.counts))
+        items = DecisionCounts.merged((items, one.items.counts))
+        cells.update(one.cells)
+        kept += one.kept
+        joined += [group] if one.joined else []
+        for source, amounts in one.left_out.items():
+            _add(left_out_by_source.setdefault(source, {}), amounts)
+    left_out: dict[str, Amount] = {}
+    for amounts in left_out_by_source.values():
+        _add(left_out, amounts)
+    _require_edits(recipe.config.edits, left_out)
+    candidates = kept.samples - sum(amount.samples for amount in left_out.values())
+    ordered = tuple(sorted(cells))
+    passes = _passes(tasks, candidates, jobs, opened)
+    passes.run(_NumberCells(given=_cell_names(ordered), steps=steps))
     return Inventory(
-        scratch,
-        pinned.shards,
-        tuple(number_of),
+        passes,
+        passes.columns,
+        decisions.shards,
+        ordered,
+        _side(tasks, joined, passes, bound),
         kept,
         dict(sorted(left_out.items())),
         left_out_by_source,
         summarise_rules(pinned, counts, generation, duplicates, items),
         bound.bands,
     )
+
+
+def _passes(tasks: _InventoryTasks, candidates: int, jobs: Jobs, opened: ExitStack) -> PassesHere | PassesInTasks:
+    """Where passes over so many candidates run: in tasks, or in this process, on this machine's disk."""
+    there, steps, shards = tasks.columns, tasks.decisions.steps, tasks.decisions.shards
+    if candidates > rows_here():
+        return PassesInTasks(there, replace(shards, most_groups=min(shards.most_groups, MOST_PLACES)), steps, jobs)
+    if isinstance(steps.objects, LocalStore):
+        return PassesHere(there, len(shards.all))
+    here = Scratch(opened.enter_context(HERE.folder("mix")).objects, _COLUMNS)
+    names = [_LOCAL if name == "cell" else name for name in tasks.finder.names]
+
+    def bring(shard: int) -> None:
+        for name in names:
+            here.save(shard, name, there.load(shard, name))
+
+    for _ in map_in_order(bring, range(len(shards.all)), THREADS):
+        pass
+    return PassesHere(here, len(shards.all))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _NumberCells(Pass):
+    """Numbers the cells of candidates among all cells."""
+
+    name = "Cells"
+    steps: "JobSteps"
+
+    def of_shard(self, columns: Scratch, shard: int) -> Arrays:
+        """Save the column `cell`."""
+        names = read_numbers(self.steps.objects, self.steps.scratch, _CELLS, shard)["names"]
+        at = np.searchsorted(self.given["names"], names)
+        columns.save(shard, "cell", self.given["numbers"][at][columns.load(shard, _LOCAL)].astype(np.uint32))
+        return _NOTHING
+
+
+@dataclass(frozen=True, kw_only=True)
+class _JoinSides(Pass):
+    """Gives clusters that share a row the same position in the split."""
+
+    name = "Sides"
+
+    def of_shard(self, columns: Scratch, shard: int) -> Arrays:
+        """Save the column `side`."""
+        split, places = columns.load(shard, _SPLIT), self.given["places"]
+        at = np.minimum(np.searchsorted(places, split), len(places) - 1)
+        columns.save(shard, _SIDE, np.where(places[at] == split, self.given["first"][at], split))
+        return _NOTHING
+
+
+def _side(tasks: _InventoryTasks, joined: Sequence[int], passes: PassesHere | PassesInTasks, bound: BoundMix) -> str:
+    """Return the column with positions in the split, of which clusters that share a row have the same."""
+    if not joined:
+        return _SPLIT
+    forest: Edges = (_NO_WORDS, _NO_WORDS)
+    for group in joined:
+        part = read_numbers(tasks.decisions.steps.objects, tasks.decisions.steps.scratch, _JOINED, group)
+        forest = merge_forests([forest, (part["first"], part["second"])])
+        if isinstance(passes, PassesInTasks) and len(forest[0]) > MOST_JOINED:
+            raise RecipeError(
+                f"{bound.config.place}: mix.split: more than {MOST_JOINED:,} clusters of duplicates share samples with "
+                f"clusters of other kinds, and must be held out together; of more than {rows_here():,} candidates that "
+                "many cannot be joined: search for fewer kinds under 'dedupe', or let it drop duplicates"
+            )
+    places, first = components(*forest)
+    passes.run(_JoinSides(given={"places": places, "first": first}))
+    return _SIDE
+
+
+def _cell_key(cell: Cell) -> str:
+    """One text for a cell; different cells have different ones."""
+    return f"{len(cell.source_class)} {len(cell.source)} {cell.source_class}{cell.source}{cell.language}"
+
+
+def _cell_names(cells: Sequence[Cell]) -> Arrays:
+    """The texts of cells in their own order, and the numbers of the cells."""
+    keys = [_cell_key(cell) for cell in cells]
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    return {"names": np.array([keys[at] for at in order], np.object_), "numbers": np.array(order, np.uint32)}
 
 
 def _add(sums: dict[str, Amount], amounts: Mapping[str, Amount]) -> None:
@@ -218,15 +293,3 @@ def _require_edits(edits: Iterable[EditEntry], left_out: Mapping[str, Amount]) -
             f"{strict.place}: edits.{strict.name}: the spans of {lost.samples:,} samples that the rules keep are null, "
             "and 'when_null' is error; drop such texts with a rule, or set when_null: drop or keep"
         )
-
-
-def _merge_clusters(scratch: Scratch, shards: int, joined: Sequence[Edges]) -> None:
-    """Give clusters that share a row the same position in the split."""
-    if not joined:
-        return
-    ends = [np.concatenate([edges[end] for edges in joined]) for end in (0, 1)]
-    places, first = components(*ends)
-    for shard in range(shards):
-        split = np.array(scratch.load(shard, "split"))
-        at = np.minimum(np.searchsorted(places, split), len(places) - 1)
-        scratch.save(shard, "split", np.where(places[at] == split, first[at], split))

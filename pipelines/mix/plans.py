@@ -1,13 +1,12 @@
 """A mixture's plan and draw in the store: found by the key of their request, or made. A draw moves no data."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.language.identification.own.score_thresholds import confusable
@@ -15,14 +14,14 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.mixture import BoundMix, family_of, require_mix
 from winnow.pipelines.binding.rule_presets import expand_presets
 from winnow.pipelines.binding.tokens import TOKENS_LAYER
-from winnow.pipelines.mix.candidates import DROPPED_ITEM, DROPPED_OF
+from winnow.pipelines.mix.draw_shards import PutDraws
 from winnow.pipelines.mix.drawn_objects import DrawnObject, DrawnObjects
 from winnow.pipelines.mix.draws import Draw, DrawnShards
-from winnow.pipelines.mix.dropped_media import DroppedMedia
 from winnow.pipelines.mix.inventory import Inventory, take_inventory
-from winnow.pipelines.mix.scratch import Scratch
-from winnow.pipelines.mix.splitting import HELD_OUT, WHERE, amount_without_stage, split
-from winnow.pipelines.mix.stage_plans import LONG, NO_STRATUM, PlannedStage, first_column, mark_column, plan_stages
+from winnow.pipelines.mix.passes import table_of
+from winnow.pipelines.mix.splitting import split
+from winnow.pipelines.mix.stage_passes import NO_STRATUM, OUTSIDE, TOO_LONG, HeldByCell, InNoOutput, Strata
+from winnow.pipelines.mix.stage_plans import LONG, PlannedStage, plan_stages
 from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.running.job_tasks import HERE, Jobs
@@ -30,7 +29,6 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.integrity.sealed import find_record, put_record_if_absent, read_record
-from winnow.pipelines.store.tables import put_table
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.languages.counts import LANGUAGE_LAYER
@@ -38,14 +36,14 @@ from winnow.schemas.law import ScalingLaw
 from winnow.schemas.mixture import SCHEMA, VALIDATION, Amount, MixturePlan, PlannedOutput, PlannedStratum, Stratum
 from winnow.schemas.recipe import FamilyLevel, LossAlarms, Recipe, resolved_yaml, settings_of
 from winnow.schemas.records import Generation
-from winnow.schemas.rows.draws import DRAW
 from winnow.schemas.rows.duplicates import layer_of_kind
-from winnow.schemas.uint128 import values_of
 
 WHOLE = Fraction(1)
 """The share of a plan that is drawn unless another one is asked for."""
 
-HELD_STRATUM = "held_stratum"
+WHERE = "where"
+"""The reason for candidates in no output: no stage may take them."""
+
 _SHOWN_PAIRS = 6
 
 
@@ -73,6 +71,7 @@ class NewPlan:
     rules: RulesSummary
     stages: tuple[PlannedStage, ...]
     inventory: Inventory
+    held: Strata  # the stratum of each cell's held-out candidates
 
 
 def request_key(recipe: BoundRecipe, store: Store, generation: Generation, laws: Laws, sample: Fraction) -> str:
@@ -125,45 +124,53 @@ def drawn_plan(
     return find_plan(store, request_key(recipe, store, generation, laws, share))
 
 
-def make_plan(
+@contextmanager
+def planned_mixture(
     recipe: BoundRecipe,
     pinned: PinnedProgram,
     generation: Generation,
     laws: Laws,
     sample: Fraction,
-    folder: Path,
     jobs: Jobs = HERE,
-) -> NewPlan:
-    """Plan a recipe's mixture, without changing the store.
+) -> Iterator[NewPlan]:
+    """Plan a recipe's mixture, without changing the store; its draw is made while the context lasts.
 
     `pinned`: its rules, with every layer that the mixture reads; `laws`: the scaling laws that the stages name;
-    `sample`: the share of the mixture to draw; `folder`: an empty folder for temporary files.
+    `sample`: the share of the mixture to draw; `jobs`: where tasks run.
     """
     bound, layer = recipe.mixture, recipe.tokens
-    inventory = take_inventory(recipe, bound, pinned, generation.number, Scratch(folder), jobs)
-    notes = split(inventory, bound.config.split)
-    validation = plan_validation(inventory, bound, notes)
-    outside = amount_without_stage(inventory)
-    stages = tuple(plan_stages(inventory, bound, laws.laws, sample))
-    outputs = tuple(stage.output for stage in stages)
-    of_stages = {WHERE: outside, LONG: amount_without_stage(inventory) - outside}
-    left_out = {**inventory.left_out, **{reason: amount for reason, amount in of_stages.items() if amount.samples}}
-    plan = MixturePlan(
-        store=pinned.store.record.name,
-        seed=pinned.store.record.seed,
-        tree_hash=generation.tree_hash,
-        unit=bound.config.unit,
-        tokenizer=None if layer is None else layer.bound.digest,
-        max_epochs=bound.config.max_epochs,
-        sample=str(sample),
-        request=request_key(recipe, pinned.store, generation, laws, sample),
-        kept=inventory.kept,
-        left_out=dict(sorted(left_out.items())),
-        outputs=outputs if validation is None else (*outputs, validation),
-        notes=(*_language_notes(inventory), *_confusable_notes(recipe, inventory)),
-        asked=settings_of(expand_presets(_without_locations(recipe.config, laws.digests))),
-    )
-    return NewPlan(plan, inventory.rules, stages, inventory)
+    with ExitStack() as opened:
+        inventory = take_inventory(recipe, bound, pinned, generation.number, jobs, opened)
+        notes = split(inventory, bound.config.split)
+        validation, held = plan_validation(inventory, bound, notes)
+        stages = tuple(plan_stages(inventory, bound, laws.laws, sample))
+        outputs = tuple(stage.output for stage in stages)
+        left_out = {**inventory.left_out, **_in_no_output(inventory, stages)}
+        plan = MixturePlan(
+            store=pinned.store.record.name,
+            seed=pinned.store.record.seed,
+            tree_hash=generation.tree_hash,
+            unit=bound.config.unit,
+            tokenizer=None if layer is None else layer.bound.digest,
+            max_epochs=bound.config.max_epochs,
+            sample=str(sample),
+            request=request_key(recipe, pinned.store, generation, laws, sample),
+            kept=inventory.kept,
+            left_out=dict(sorted(left_out.items())),
+            outputs=outputs if validation is None else (*outputs, validation),
+            notes=(*_language_notes(inventory), *_confusable_notes(recipe, inventory)),
+            asked=settings_of(expand_presets(_without_locations(recipe.config, laws.digests))),
+        )
+        yield NewPlan(plan, inventory.rules, stages, inventory, held)
+
+
+def _in_no_output(inventory: Inventory, stages: Sequence[PlannedStage]) -> dict[str, Amount]:
+    """Return the candidates that no output may take, by reason."""
+    longest = np.array([stage.longest for stage in stages], np.int64)
+    found = inventory.passes.run(InNoOutput(given={"longest": longest}))
+    samples, units = table_of(found, 2, "rows", "units")
+    amounts = {WHERE: OUTSIDE, LONG: TOO_LONG}
+    return {name: Amount(int(samples[at]), int(units[at])) for name, at in amounts.items() if samples[at]}
 
 
 def _language_notes(inventory: Inventory) -> tuple[str, ...]:
@@ -191,18 +198,21 @@ def _confusable_notes(recipe: BoundRecipe, inventory: Inventory) -> Iterator[str
 
 def put_plan(store: Store, planned: NewPlan) -> PlanRecord:
     """Publish a plan's draw, and then the plan."""
-    inventory, plan = planned.inventory, planned.plan
-    held_out = len(plan.outputs) > len(planned.stages)
-
-    def put(number: int) -> DrawnObject | None:
-        drawn, shard = draw_shard(inventory, number, planned.stages, held_out), inventory.shards[number]
-        if not drawn.num_rows:
-            return None
-        put = put_table(store.objects, drawn, lambda content: layout.draw_object(plan.request, shard.shard, content))
-        return DrawnObject(shard.shard, shard.source, put.path, drawn.num_rows)
-
-    draws = DrawnObjects.of(one for one in inventory.each(put) if one is not None)
-    record = PlanRecord(plan, draws.put(store.objects, plan.request))
+    inventory, plan, stages = planned.inventory, planned.plan, planned.stages
+    given: dict[str, NDArray[Any]] = {"held": planned.held}
+    for number, stage in enumerate(stages):
+        given |= {f"{number}.number": stage.strata, **stage.limit.arrays(str(number))}
+    drawing = PutDraws(
+        given=given,
+        objects=store.objects,
+        request=plan.request,
+        shards=inventory.shards,
+        stages=len(stages),
+        held_out=len(plan.outputs) > len(stages),
+    )
+    drawn = inventory.passes.run(drawing)
+    lines = zip(*(drawn[name].tolist() for name in ("shard", "source", "object", "rows")), strict=True)
+    record = PlanRecord(plan, DrawnObjects.of(DrawnObject(*line) for line in lines).put(store.objects, plan.request))
     put_record_if_absent(store.objects, layout.plan_record(plan.request), record)
     return record
 
@@ -260,80 +270,23 @@ def _with_law_digest(families: FamilyLevel, laws: Mapping[str, str]) -> FamilyLe
     return families if families.law is None else replace(families, law=laws.get(families.law, ""))
 
 
-def plan_validation(inventory: Inventory, bound: BoundMix, notes: Sequence[str]) -> PlannedOutput | None:
-    """Return the held-out samples as an output, each once; None if the recipe holds nothing out."""
+def plan_validation(inventory: Inventory, bound: BoundMix, notes: Sequence[str]) -> tuple[PlannedOutput | None, Strata]:
+    """Return the held-out samples as an output, each once (None if the recipe holds nothing out), and the stratum of
+    each cell's."""
     config = bound.config
+    number = np.full(len(inventory.cells), NO_STRATUM, np.uint32)
     if not config.split.validation and not config.split.min_samples:
-        return None
+        return None, number
     families = family_of(config.outputs[0], [cell.language for cell in inventory.cells])
     of_cell = [
         Stratum(cell.source_class, cell.source, family, cell.language)
         for cell, family in zip(inventory.cells, families, strict=True)
     ]
-    counted = np.zeros((2, len(of_cell)), np.int64)
-    for shard in range(len(inventory.shards)):
-        held, units = inventory.scratch.columns(shard, (HELD_OUT, "units"))
-        cell = inventory.cell(shard)[held]
-        counted[0] += np.bincount(cell, minlength=len(of_cell))
-        np.add.at(counted[1], cell, units[held])
-    order = sorted(np.flatnonzero(counted[0]).tolist(), key=lambda cell: of_cell[cell])
-    number = np.full(len(of_cell), NO_STRATUM, np.uint32)
+    samples, units = table_of(inventory.passes.run(HeldByCell()), len(of_cell), "rows", "units")
+    order = sorted(np.flatnonzero(samples).tolist(), key=lambda cell: of_cell[cell])
     number[order] = np.arange(len(order), dtype=np.uint32)
-    for shard in range(len(inventory.shards)):
-        held = inventory.column(shard, HELD_OUT)
-        inventory.scratch.save(shard, HELD_STRATUM, np.where(held, number[inventory.cell(shard)], NO_STRATUM))
     strata = []
     for cell in order:
-        amount = Amount(int(counted[0, cell]), int(counted[1, cell]))
+        amount = Amount(int(samples[cell]), int(units[cell]))
         strata.append(PlannedStratum(of_cell[cell], amount, 0, amount.units, amount.units, amount, amount, 1, -1))
-    budget = int(counted[1].sum())
-    return PlannedOutput(VALIDATION, budget, tuple(strata), tuple(notes))
-
-
-def draw_shard(inventory: Inventory, shard: int, stages: Sequence[PlannedStage], held_out: bool) -> pa.Table:
-    """Return the drawn rows of a shard, by output and row."""
-    scratch = inventory.scratch
-    row, high, low, units, size, draw = scratch.columns(shard, ("row", "high", "low", "units", "bytes", "draw"))
-    outputs: list[dict[str, NDArray[Any]]] = []
-
-    def add(output: int, chosen: NDArray[np.int64], stratum: Any, first: Any, copies: Any) -> None:
-        outputs.append(
-            {
-                "output": np.full(len(chosen), output, np.uint8),
-                "chosen": chosen,
-                "stratum": stratum,
-                "first": first,
-                "copies": copies,
-            }
-        )
-
-    for number, stage in enumerate(stages):
-        raw, first = scratch.columns(shard, (mark_column(number), first_column(number)))
-        marks = stage.strata[raw]
-        takeable = np.flatnonzero(marks != NO_STRATUM)
-        copies = stage.limit.copies(marks[takeable], first[takeable], draw[takeable])
-        given = np.flatnonzero(copies)
-        chosen = takeable[given]
-        add(number, chosen, marks[chosen], first[chosen], copies[given])
-    if held_out:
-        marks = scratch.load(shard, HELD_STRATUM)
-        chosen = np.flatnonzero(marks != NO_STRATUM)
-        ones = np.ones(len(chosen), np.uint16)
-        add(len(stages), chosen, marks[chosen], ones - 1, ones)
-    dropped = DroppedMedia(*scratch.columns(shard, (DROPPED_OF, DROPPED_ITEM)))
-    columns = {name: np.concatenate([one[name] for one in outputs]) for name in outputs[0]}
-    chosen = columns["chosen"]
-    return pa.Table.from_arrays(
-        [
-            pa.array(columns["output"]),
-            pa.array(row[chosen]),
-            values_of(high[chosen], low[chosen]),
-            pa.array(columns["stratum"].astype(np.uint32)),
-            pa.array(columns["first"].astype(np.uint16)),
-            pa.array(columns["copies"].astype(np.uint16)),
-            pa.array(units[chosen]),
-            pa.array(size[chosen]),
-            dropped.lists(chosen),
-        ],
-        schema=DRAW,
-    )
+    return PlannedOutput(VALIDATION, int(units.sum()), tuple(strata), tuple(notes)), number

@@ -1,25 +1,38 @@
 """Plans the stages of a mixture in order: their strata, the target of each stratum, and where its draw ends."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from winnow.pipelines.binding.mixture import BoundMix, BoundStage, family_of
-from winnow.pipelines.mix.banding import Bands, find_bands, values_of
+from winnow.pipelines.mix.banding import Bands, find_bands, summed_values
 from winnow.pipelines.mix.inventory import Inventory
-from winnow.pipelines.mix.splitting import HELD_OUT
+from winnow.pipelines.mix.passes import Arrays, Pass, PassesInTasks, cuts_of, table_of, totals_of
+from winnow.pipelines.mix.stage_passes import (
+    NO_STRATUM,
+    BandRows,
+    DrawLimit,
+    Expose,
+    LargestSamples,
+    LastCopies,
+    MarkStrata,
+    Numbers,
+    Strata,
+    SumValues,
+    Takeable,
+)
 from winnow.pipelines.mix.unavailable import explain_empty, explain_missing
+from winnow.pipelines.running.job_tasks import rows_here
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.mixture import Amount, PlannedOutput, PlannedStratum, Stratum
 from winnow.scoring.mixture.allocation import Allocation, allocate
 from winnow.scoring.mixture.cells import Cell
-from winnow.scoring.mixture.cuts import Part, find_cuts
+from winnow.scoring.mixture.cuts import Cut
 
 _MAX_NAMED = 3
 """How many strata a note names if they cause half of the excess."""
@@ -30,27 +43,10 @@ LONG = "max_share_of_sample"
 _REMARKABLE = 10
 """How many times as long as the mean of the others a sample is that a note names for its share."""
 
-NO_STRATUM = np.uint32((1 << 32) - 1)
-"""The stratum of a candidate that a stage may not take."""
+MOST_STRATA: Final = 1 << 18
+"""Strata of a stage where tasks plan: the driver holds some 4 kB for each, and merges their histograms."""
 
-Numbers = NDArray[np.int64]
-Strata = NDArray[np.uint32]
-
-
-@dataclass(frozen=True)
-class DrawLimit:
-    """Where the draw of each stratum ends: it takes all copies below `level`, and those at `level` up to a hash."""
-
-    level: Numbers
-    cut: NDArray[np.uint64]
-    some: NDArray[np.bool_]  # whether any copies at `level` are taken
-
-    def copies(self, strata: Strata, exposed: NDArray[np.uint16], draw: NDArray[np.uint64]) -> Numbers:
-        """Return how many copies of each candidate the draw takes; all candidates must have a stratum."""
-        level = self.level[strata]
-        more = self.some[strata] & (draw <= self.cut[strata]) & (exposed <= level)
-        found: Numbers = np.maximum(level - exposed, 0) + more
-        return found
+_NO_LIMIT: Final = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +66,7 @@ class PlannedStage:
     output: PlannedOutput
     limit: DrawLimit
     strata: Strata  # the stratum number of each mark
-
-
-def mark_column(stage: int) -> str:
-    """Return the name of a stage's column of marks: the cell and band of each candidate, as one number."""
-    return f"mark{stage}"
-
-
-def first_column(stage: int) -> str:
-    """Return the name of the column that counts how often each candidate was taken before a stage."""
-    return f"first{stage}"
+    longest: int  # units of a sample that the stage may take
 
 
 def plan_stages(
@@ -93,22 +80,26 @@ def plan_stages(
         laws: The scaling laws, by the names that stages use.
         sample: The share of each stratum to draw.
     """
-    for shard in range(len(inventory.shards)):
-        rows = len(inventory.column(shard, "cell"))
-        inventory.scratch.save(shard, first_column(0), np.zeros(rows, np.uint16))
-    stages = enumerate(bound.stages)
-    return [_StagePlanner(inventory, bound, number, stage).plan(laws, sample) for number, stage in stages]
+    planned: list[PlannedStage] = []
+    exposed = 0  # the most times that a candidate was taken
+    for number, stage in enumerate(bound.stages):
+        planner = _StagePlanner(inventory, bound, number, stage, exposed)
+        planned.append(planner.plan(laws, sample))
+        exposed = planner.exposed
+    return planned
 
 
 class _StagePlanner:
     """Plans one stage."""
 
-    def __init__(self, inventory: Inventory, bound: BoundMix, number: int, stage: BoundStage) -> None:
+    def __init__(self, inventory: Inventory, bound: BoundMix, number: int, stage: BoundStage, exposed: int) -> None:
         self._inventory = inventory
         self._bound = bound
         self._number = number
         self._stage = stage
         self._renumbered: Strata = np.zeros(0, np.uint32)  # the stratum number of each mark
+        self._longest = _NO_LIMIT
+        self.exposed = exposed  # the most times that a candidate was taken, before the stage and then after it
         families = family_of(stage.config, [cell.language for cell in inventory.cells])
         self._bases = [
             Stratum(cell.source_class, cell.source, family, cell.language)
@@ -151,7 +142,9 @@ class _StagePlanner:
             *self._excess_notes(planned, part, budget if sample == 1 else sum(part)),
             *self._heaviest_notes(planned, heaviest),
         )
-        return PlannedStage(PlannedOutput(config.name, budget, planned, tuple(notes)), drawn, self._renumbered)
+        return PlannedStage(
+            PlannedOutput(config.name, budget, planned, tuple(notes)), drawn, self._renumbered, self._longest
+        )
 
     def _leave_out_long(self) -> list[str]:
         """Take samples that would be too large a part of the budget out of the stage; return a note on them.
@@ -162,24 +155,12 @@ class _StagePlanner:
         if share is None:
             return []
 
-        def offer(shard: int) -> Amount:
-            _, (units,) = self._candidates(shard, ("units",))
-            return Amount(len(units), int(units.sum()))
-
-        there = sum(self._inventory.each(offer), Amount())
+        there = self._takeable()
         most = there.units if config.budget is None else int(self._bound.config.max_epochs * there.units)
         budget = most if config.budget is None else min(config.budget, most)
         limit = int(Fraction(repr(share)) * budget)
-        bit = np.uint32(1 << self._number)
-
-        def leave_out(shard: int) -> Amount:
-            held, stages, units = self._inventory.scratch.columns(shard, (HELD_OUT, "stages", "units"))
-            long = ~held & ((stages & bit) != 0) & (units > limit)
-            if long.any():
-                self._inventory.scratch.save(shard, "stages", np.where(long, stages & ~bit, stages))
-            return Amount(int(long.sum()), int(units[long].sum()))
-
-        out = sum(self._inventory.each(leave_out), Amount())
+        self._longest = min(limit, _NO_LIMIT)
+        out = there - self._takeable()
         longer = f"{count_of(out.samples, 'sample')} of more than {limit:,} {unit}, {share:g} of {budget:,}"
         if out.samples == there.samples > 0:
             raise RecipeError(
@@ -187,6 +168,15 @@ class _StagePlanner:
                 "raise it, or raise the budget"
             )
         return [f"{longer}, left out (mix.max_share_of_sample): {out.units:,} {unit}"] if out.samples else []
+
+    def _takeable(self) -> Amount:
+        """What the stage may take."""
+        found = self._run(Takeable(stage=self._number, longest=self._longest))
+        (samples,), (units,) = table_of(found, 1, "rows", "units")
+        return Amount(int(samples), int(units))
+
+    def _run(self, one: Pass) -> Arrays:
+        return self._inventory.passes.run(one)
 
     def _excess_notes(self, planned: Sequence[PlannedStratum], targets: Sequence[int], budget: int) -> list[str]:
         """Return a note if whole samples miss the budget by more than a hundredth, with the strata that cause it."""
@@ -220,7 +210,7 @@ class _StagePlanner:
             heaviest.copies
         ):
             return []
-        high, low = (int(self._inventory.column(heaviest.shard, name)[heaviest.row]) for name in ("high", "low"))
+        high, low = (int(self._inventory.columns.load(heaviest.shard, name)[heaviest.row]) for name in ("high", "low"))
         note = f"sample {high:016x}{low:016x} is {100 * heaviest.units / whole.units:.1f} % of it: "
         note += f"{heaviest.units:,} {unit}" + (f" in {heaviest.copies} copies" if heaviest.copies > 1 else "")
         return [note + self._cure()]
@@ -233,42 +223,16 @@ class _StagePlanner:
 
     def _largest(self, strata: int) -> Numbers:
         """Return the units of the largest sample of each stratum."""
-        found = np.zeros(strata, np.int64)
-
-        def of_shard(shard: int) -> Numbers:
-            raw, units = self._inventory.scratch.columns(shard, (mark_column(self._number), "units"))
-            marks = self._renumbered[raw]
-            takeable = marks != NO_STRATUM
-            largest = np.zeros(strata, np.int64)
-            np.maximum.at(largest, marks[takeable], units[takeable])
-            return largest
-
-        for largest in self._inventory.each(of_shard):
-            np.maximum(found, largest, out=found)
-        return found
-
-    def _candidates(self, shard: int, names: Sequence[str]) -> tuple[NDArray[np.bool_], list[NDArray[Any]]]:
-        """Return which candidates of a shard the stage may take, and columns of them."""
-        held, stages = self._inventory.scratch.columns(shard, (HELD_OUT, "stages"))
-        takeable = ~held & ((stages & np.uint32(1 << self._number)) != 0)
-        columns = self._inventory.scratch.columns(shard, names)
-        return takeable, columns if takeable.all() else [column[takeable] for column in columns]
-
-    @property
-    def _columns(self) -> tuple[str, ...]:
-        return (mark_column(self._number), first_column(self._number), "draw", "units")
+        found = self._run(LargestSamples(given={"number": self._renumbered}, stage=self._number))
+        (units,) = table_of(found, strata, "units")
+        return units
 
     def _bands(self) -> Bands | None:
         level = self._stage.config.bands
         if level is None or self._stage.band is None:
             return None
-        name = self._band_column()
-
-        def part(shard: int) -> Part:
-            _, (cell, keys, units) = self._candidates(shard, ("cell", name, "units"))
-            return Part(cell, keys, units)
-
-        return find_bands(level, len(self._bases), lambda: self._inventory.each(part))
+        rows = BandRows(stage=self._number, longest=self._longest, column=self._band_column())
+        return find_bands(level, len(self._bases), _ValuedRows(self._inventory, rows))
 
     def _band_column(self) -> str:
         assert self._stage.band is not None
@@ -277,53 +241,52 @@ class _StagePlanner:
     def _count(self, bands: Bands | None) -> tuple[list[Stratum], list[Amount], Numbers, list[float | None]]:
         """Return the strata, and for each its amount, its units by exposure, and the mean of its values."""
         width = 1 if bands is None else len(bands.names)
-        most = self._max_exposure()
-        rows = np.zeros(len(self._bases) * width, np.int64)
-        self._renumbered = np.full(len(rows) + 1, NO_STRATUM, np.uint32)
-        units = np.zeros((len(rows), most + 1), np.int64)
-        sums = np.zeros(len(rows), np.float64)
-        names = ["cell", "units", first_column(self._number), *([self._band_column()] if bands is not None else [])]
-
-        def counted(shard: int) -> tuple[Numbers, Numbers, NDArray[np.float64]]:
-            takeable, (cell, size, exposed, *keys) = self._candidates(shard, names)
-            raw = cell.astype(np.int64) * width
-            theirs = np.zeros(len(rows))
-            if bands is not None:
-                raw += bands.of(cell, keys[0])
-                theirs += np.bincount(raw, values_of(keys[0]), len(rows))
-            marks = np.full(len(takeable), len(rows), np.uint32)  # the number above all others means no stratum
-            marks[takeable] = raw
-            self._inventory.scratch.save(shard, mark_column(self._number), marks)
-            by_exposure = _group_sums(raw * (most + 1) + exposed, size, units.size)
-            return np.bincount(raw, minlength=len(rows)), by_exposure, theirs
-
-        for counts, of_exposure, values in self._inventory.each(counted):
-            rows += counts
-            units += of_exposure.reshape(units.shape)
-            sums += values
-        return self._number_strata(bands, width, rows, units, sums)
+        counted = self._run(
+            MarkStrata(
+                given={} if bands is None else {"cuts": bands.cuts.ravel()},
+                stage=self._number,
+                longest=self._longest,
+                cells=len(self._bases),
+                width=width,
+                most=self.exposed,
+                column=None if bands is None else self._band_column(),
+            )
+        )
+        marks, exposures = np.divmod(counted["key"], self.exposed + 1)
+        there, at = np.unique(marks, return_inverse=True)
+        if isinstance(self._inventory.passes, PassesInTasks) and len(there) > MOST_STRATA:
+            raise RecipeError(
+                f"{self._stage.config.place}: {self._stage.path}: {len(there):,} strata (sources, languages and bands "
+                f"with samples); with more than {rows_here():,} candidates at most {MOST_STRATA:,} are planned: use "
+                "fewer bands, or drop languages by a rule"
+            )
+        rows, units = np.zeros(len(there), np.int64), np.zeros((len(there), self.exposed + 1), np.int64)
+        np.add.at(rows, at, counted["rows"])
+        units[at, exposures] = counted["units"]
+        return self._number_strata(bands, width, there, rows, units)
 
     def _number_strata(
-        self, bands: Bands | None, width: int, rows: Numbers, units: Numbers, sums: NDArray[np.float64]
+        self, bands: Bands | None, width: int, there: Numbers, rows: Numbers, units: Numbers
     ) -> tuple[list[Stratum], list[Amount], Numbers, list[float | None]]:
-        """Return the strata with samples, sorted; number them so that marks can be looked up."""
-        there = np.flatnonzero(rows).tolist()
-        stratum_of = {}
-        for raw in there:
+        """Return the strata with samples, sorted; number them so that marks, of which `there` are some, can be looked
+        up."""
+        marks = len(self._bases) * width
+        strata = []
+        for raw in there.tolist():
             base = self._bases[raw // width]
             band = "" if bands is None else bands.names[raw % width]
-            stratum_of[raw] = Stratum(base.source_class, base.source, base.family, base.language, band)
-        order = sorted(there, key=lambda raw: stratum_of[raw])
-        self._renumbered[order] = np.arange(len(order), dtype=np.uint32)
-        scores = [None if bands is None else float(sums[raw] / rows[raw]) for raw in order]
-        available = [Amount(int(rows[raw]), int(units[raw].sum())) for raw in order]
-        return [stratum_of[raw] for raw in order], available, units[order], scores
-
-    def _max_exposure(self) -> int:
-        def most(shard: int) -> int:
-            return int(self._inventory.column(shard, first_column(self._number)).max(initial=0))
-
-        return max(self._inventory.each(most), default=0)
+            strata.append(Stratum(base.source_class, base.source, base.family, base.language, band))
+        order = sorted(range(len(strata)), key=strata.__getitem__)
+        self._renumbered = np.full(marks + 1, NO_STRATUM, np.uint32)
+        self._renumbered[there[order]] = np.arange(len(order), dtype=np.uint32)
+        scores: list[float | None] = [None] * len(order)
+        level = self._stage.config.bands
+        if level is not None and level.softmax is not None:
+            sums = self._run(SumValues(stage=self._number, column=self._band_column(), marks=marks))
+            values = summed_values(sums["key"], sums["high"], sums["low"])
+            scores = [values[int(there[at])] / int(rows[at]) for at in order]
+        available = [Amount(int(rows[at]), int(units[at].sum())) for at in order]
+        return [strata[at] for at in order], available, units[order], scores
 
     def _allocate(
         self,
@@ -366,19 +329,15 @@ class _StagePlanner:
         numbers = self._renumbered[there]
         reached[there] = np.where(rest[numbers] > 0, level[numbers], -1)
 
-        def part(shard: int) -> Part:
-            raw, exposed, draw, units = self._inventory.scratch.columns(shard, self._columns)
-            at = np.flatnonzero(exposed <= reached[raw])
-            return Part(self._renumbered[raw[at]], draw[at], units[at])
-
         cut, some = np.zeros(len(targets), np.uint64), np.zeros(len(targets), np.bool_)
         wanted = {number: [int(rest[number])] for number in np.flatnonzero(rest > 0).tolist()}
-        for number, (found,) in find_cuts(lambda: self._inventory.each(part), wanted).items():
+        last = LastCopies(given={"number": self._renumbered, "reached": reached}, stage=self._number)
+        for number, (found,) in cuts_of(self._inventory.passes, last, wanted).items():
             if found.key < 0:
                 continue
             without = found.taken - found.last
-            last = found.taken - rest[number] <= rest[number] - without
-            if last or (without == 0 and rest[number] == targets[number]):
+            nearest = found.taken - rest[number] <= rest[number] - without
+            if nearest or (without == 0 and rest[number] == targets[number]):
                 cut[number], some[number] = found.key, True
             elif without:
                 cut[number], some[number] = found.key - 1, True
@@ -388,36 +347,28 @@ class _StagePlanner:
         """Return what is drawn of each stratum, with copies and without, and the sample that gives most; count
         exposures for the next stage."""
 
-        def exposed_of(shard: int) -> tuple[Numbers, _Heaviest]:
-            raw, exposed, draw, units = self._inventory.scratch.columns(shard, self._columns)
-            marks = self._renumbered[raw]
-            takeable = np.flatnonzero(marks != NO_STRATUM)
-            own, before, size = marks[takeable], exposed[takeable], units[takeable]
-            copies = drawn.copies(own, before, draw[takeable])
-            some = copies > 0
-            amounts = (copies, copies * size, some.astype(np.int64), np.where(some, size, 0))
-            planned = copies if drawn is full else full.copies(own, before, draw[takeable])
-            exposed[takeable] += planned.astype(np.uint16)
-            self._inventory.scratch.save(shard, first_column(self._number + 1), exposed)
-            sums = np.array([_group_sums(own, amount, strata) for amount in amounts])
-            if not len(own):
-                return sums, _Heaviest()
-            at = int(np.argmax(amounts[1]))
-            return sums, _Heaviest(int(amounts[1][at]), int(copies[at]), shard, int(takeable[at]))
-
-        counted, heaviest = np.zeros((4, strata), np.int64), _Heaviest()
-        for sums, found in self._inventory.each(exposed_of):
-            counted += sums
-            heaviest = max(heaviest, found, key=lambda one: one.units)
-        given = [Amount(*pair) for pair in zip(counted[0].tolist(), counted[1].tolist(), strict=True)]
-        unique = [Amount(*pair) for pair in zip(counted[2].tolist(), counted[3].tolist(), strict=True)]
-        return given, unique, heaviest
+        given = {"number": self._renumbered, **drawn.arrays("drawn"), **({} if drawn is full else full.arrays("full"))}
+        counted = self._run(Expose(given=given, stage=self._number))
+        self.exposed = int(counted["most"][0])
+        sums = [one.tolist() for one in table_of(counted, strata, "copies", "given", "once", "unique")]
+        amounts = [[Amount(*pair) for pair in zip(*pairs, strict=True)] for pairs in (sums[:2], sums[2:])]
+        return amounts[0], amounts[1], _Heaviest(*counted["heaviest"].tolist())
 
 
-def _group_sums(groups: NDArray[Any], amounts: Numbers, count: int) -> Numbers:
-    """Return the sum of each group's amounts within one shard, which is far below the limit of exact floats."""
-    found: Numbers = np.bincount(groups, amounts, count).astype(np.int64)
-    return found
+@dataclass(frozen=True)
+class _ValuedRows:
+    """The candidates of a stage that have a value, for bands."""
+
+    inventory: Inventory
+    rows: BandRows
+
+    def totals(self) -> Numbers:
+        """The units of each cell."""
+        return totals_of(self.inventory.passes, self.rows, len(self.inventory.cells))
+
+    def cuts(self, targets: Mapping[int, Sequence[int]], *, falling: bool = False) -> dict[int, tuple[Cut, ...]]:
+        """The cuts of targets in the order of values."""
+        return cuts_of(self.inventory.passes, replace(self.rows, falling=falling), targets)
 
 
 def _levels(by_exposure: Numbers, targets: Numbers) -> tuple[Numbers, Numbers]:

@@ -5,6 +5,7 @@ the number of tasks. What a task finds returns through the folder as well, in th
 Beam is imported when a job runs: a command whose answer is kept in the store needs none of it.
 """
 
+import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +16,8 @@ from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store.local import LocalStore
-from winnow.schemas.errors import StageError
+from winnow.schemas.errors import StageError, WinnowError
+from winnow.schemas.problems import shown
 from winnow.schemas.records import from_json, to_json
 
 if TYPE_CHECKING:
@@ -27,8 +29,23 @@ TASK_ITEMS = 512  # described in one task
 OPENING_BYTES = 64 << 10  # that could be read in the time in which an object is opened
 MOST_TASKS = 4096  # of one kind: a larger store has larger tasks
 
+ROWS_HERE = 50_000_000
+"""Rows that one process chooses among or plans: some minutes, and 5 GB of its disk. Tasks do the same for more."""
+ROWS_HERE_VARIABLE = "WINNOW_ROWS_HERE"
+"""The environment variable that sets another number; every number gives the same results."""
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+def rows_here() -> int:
+    """How many rows one process chooses among, or plans; beyond, tasks do."""
+    written = os.environ.get(ROWS_HERE_VARIABLE, "")
+    if not written:
+        return ROWS_HERE
+    if not written.isascii() or not written.isdigit():
+        raise WinnowError(f"{ROWS_HERE_VARIABLE}: expected a number of rows, such as {ROWS_HERE}, not {shown(written)}")
+    return int(written)
 
 
 class Jobs(Protocol):
@@ -56,7 +73,7 @@ class LocalJobs:
         from winnow.pipelines.running.job_steps import JobSteps
 
         with temporary_folder(name) as folder:
-            yield JobSteps(LocalStore(Path(folder)), name)
+            yield JobSteps(LocalStore(Path(folder), durable=False), name)
 
     def reaches(self, place: str) -> bool:  # noqa: ARG002 - the protocol's
         """True."""

@@ -4,8 +4,10 @@ Their names are fixed and their content is deterministic, so a step may run twic
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from winnow.pipelines.running.blocks import decode_batch, encode_batch
 from winnow.pipelines.store.facade import ObjectStore
@@ -53,6 +55,17 @@ def read_arrays(objects: ObjectStore, scratch: str, what: str, number: int) -> d
     """Read arrays, which must exist."""
     part = read_part(objects, scratch, what, number)
     return {name: part[name].values for name in part.schema.names}
+
+
+def put_numbers(objects: ObjectStore, scratch: str, what: str, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Store arrays of numbers or texts, of different lengths, as one part."""
+    put_arrays(objects, scratch, what, number, {name: pa.array(values) for name, values in arrays.items()})
+
+
+def read_numbers(objects: ObjectStore, scratch: str, what: str, number: int) -> dict[str, NDArray[Any]]:
+    """Read arrays of numbers or texts, which must exist."""
+    arrays = read_arrays(objects, scratch, what, number)
+    return {name: values.to_numpy(zero_copy_only=False) for name, values in arrays.items()}
 
 
 def _path(scratch: str, what: str, number: int) -> str:

@@ -32,6 +32,7 @@ class LocalStore:
 
     folder: Path
     owner: str = field(default="", kw_only=True)  # the identity of the store whose records these are
+    durable: bool = field(default=True, kw_only=True)  # False where nothing outlives the process, such as scratch
 
     @property
     def root(self) -> str:
@@ -173,7 +174,8 @@ class LocalStore:
 
     def _sync(self, stream: BinaryIO) -> None:
         """Waits until an unfinished object is on the disk, so that it has its bytes before its name."""
-        os.fsync(stream.fileno())
+        if self.durable:
+            os.fsync(stream.fileno())
 
     def entries(self, folder: str) -> Iterator[str]:
         """The paths in a folder, in the order of the files below them; those of folders end in a slash."""

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 from rich.console import Console
 
@@ -21,14 +20,13 @@ from winnow.pipelines.mix.plans import (
     drawn_share,
     find_plan,
     layers_read,
-    make_plan,
+    planned_mixture,
     put_plan,
     request_key,
 )
 from winnow.pipelines.mix.tokens import TokensContext, load_tokens, missing_layers, pending_counts
 from winnow.pipelines.mix.transforms import CountTokens
 from winnow.pipelines.preflight.check import DecidedRules, preflight
-from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.query.recipe_rules import pinned_rules
 from winnow.pipelines.running.job_tasks import Jobs
@@ -109,10 +107,8 @@ def _mix(recipe: BoundRecipe, engine: Engine, console: Console, sample: Fraction
     existing = find_plan(store, request)
     if existing is not None:
         return Mixed(store, generation, existing, False)
-    with temporary_folder("mix") as folder, writing_lease(store.objects):
-        planned = _plan(
-            recipe, store, generation, laws, sample, Path(folder), command_jobs(store, "mix", engine, console)
-        )
+    jobs = command_jobs(store, "mix", engine, console)
+    with writing_lease(store.objects), _planned(recipe, store, generation, laws, sample, jobs) as planned:
         require_lease(store.objects)
         return Mixed(store, generation, put_plan(store, planned), True)
 
@@ -121,10 +117,11 @@ def _mix(recipe: BoundRecipe, engine: Engine, console: Console, sample: Fraction
 def plan_only(recipe: BoundRecipe, engine: Engine, console: Console, sample: Fraction = WHOLE) -> MixturePlan:
     """Plan a recipe's mixture without drawing it."""
     laws = read_laws(recipe)
-    with _disk_errors_located(recipe), temporary_folder("mix") as folder:
+    with _disk_errors_located(recipe):
         outcome = measure_tokens(recipe, engine, console)
         jobs = command_jobs(outcome.store, "mix", engine, console)
-        return _plan(recipe, outcome.store, outcome.generation, laws, sample, Path(folder), jobs).plan
+        with _planned(recipe, outcome.store, outcome.generation, laws, sample, jobs) as planned:
+            return planned.plan
 
 
 @contextmanager
@@ -146,14 +143,15 @@ def parse_sample(text: str) -> Fraction:
     return found
 
 
-def _plan(
-    recipe: BoundRecipe, store: Store, generation: Generation, laws: Laws, sample: Fraction, folder: Path, jobs: Jobs
-) -> NewPlan:
+@contextmanager
+def _planned(
+    recipe: BoundRecipe, store: Store, generation: Generation, laws: Laws, sample: Fraction, jobs: Jobs
+) -> Iterator[NewPlan]:
     pinned = pinned_rules(recipe, store, generation, more=layers_read(recipe))
     assert pinned is not None  # a mixture always reads layers
-    planned = make_plan(recipe, pinned, generation, laws, sample, folder, jobs)
-    preflight(DecidedRules(recipe=recipe, rules=planned.rules))
-    return planned
+    with planned_mixture(recipe, pinned, generation, laws, sample, jobs) as planned:
+        preflight(DecidedRules(recipe=recipe, rules=planned.rules))
+        yield planned
 
 
 def measure_tokens(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:

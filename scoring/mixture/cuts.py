@@ -6,11 +6,12 @@ stays open for the next pass. Once all rows of open ranges fit, they are collect
 read once, 10 billion rows two or three times.
 
 Sums are exact, and depend neither on the order of rows nor on how they are split into parts. So a pass may be divided:
-each reader gets the `OpenRanges` of a `CutSearch` and returns what it has `SeenRows`, which merges.
+each reader gets the `OpenRanges` of a `CutSearch` and returns the `SeenRows`, which merge; both travel as arrays.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +74,20 @@ def find_cuts(
     Returns:
         The cuts of each group, in the order of its targets.
     """
+
+    def see(openings: "OpenRanges") -> "SeenRows":
+        seen = SeenRows(openings)
+        for part in parts():
+            seen.add(part)
+        return seen
+
+    return find_seen_cuts(see, targets, room=room)
+
+
+def find_seen_cuts(
+    see: "Callable[[OpenRanges], SeenRows]", targets: Mapping[int, Sequence[int]], *, room: int = ROOM
+) -> dict[int, tuple[Cut, ...]]:
+    """The same where passes are made elsewhere: `see` returns what a pass over all rows has seen of open ranges."""
     asked = np.array([target for group in targets for target in targets[group]], np.int64)
     groups = np.array([group for group in targets for _ in targets[group]], np.int64)
     if len(groups) and not 0 <= groups.min() <= groups.max() <= MAX_GROUP:
@@ -84,10 +99,7 @@ def find_cuts(
     if len(wanted):
         search = CutSearch(groups[wanted], asked[wanted], room)
         while not search.done:
-            seen = SeenRows(search.openings)
-            for part in parts():
-                seen.add(part)
-            search.narrow(seen)
+            search.narrow(see(search.openings))
         for number, cut in zip(wanted.tolist(), search.cuts(), strict=True):
             found[number] = cut
     cuts = iter(found)
@@ -135,6 +147,20 @@ class OpenRanges:
             found = level.opened(found)
         return found
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The same as arrays."""
+        facts = np.array([self.ranges, self.depth, self.bits, self.room], np.int64)
+        shapes = np.array([(level.shift, level.bits) for level in self.levels], np.int64).ravel()
+        levels = {f"level-{number}": level.slots for number, level in enumerate(self.levels)}
+        return {"slots": self.slot_of_group, "facts": facts, "shapes": shapes, **levels}
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """The inverse of `arrays`; others among them do not matter."""
+        shapes = arrays["shapes"].reshape(-1, 2).tolist()
+        levels = (PassDivision(shift, bits, arrays[f"level-{number}"]) for number, (shift, bits) in enumerate(shapes))
+        return cls(arrays["slots"], tuple(levels), *arrays["facts"].tolist())
+
 
 class SeenRows:
     """The rows in open ranges that a pass has seen: themselves while they fit, else their histogram."""
@@ -162,6 +188,34 @@ class SeenRows:
             self._count()
             assert self.histogram is not None
             self.histogram.absorb(other.histogram)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The same as arrays: rows, or the bins that are not empty. Weights that are all one are left out."""
+        seen: dict[str, NDArray[Any]] = {"weight": np.array([self.weight])}
+        if self.histogram is not None:
+            bins = np.flatnonzero(self.histogram.rows)
+            rows, weights = self.histogram.rows[bins], self.histogram.weights[bins]
+            seen |= {"bins": bins, "rows": rows}
+            return seen if np.array_equal(rows, weights) else seen | {"weights": weights}
+        slots, keys, weights = _joined(self.gathered)
+        seen |= {"slots": slots, "keys": keys}
+        return seen if (weights == 1).all() else seen | {"weights": weights}
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]], openings: OpenRanges) -> Self:
+        """The inverse of `arrays`."""
+        seen = cls(openings)
+        seen.weight = float(arrays["weight"][0])
+        if "bins" not in arrays:
+            slots = arrays["slots"]
+            seen.gathered = [Rows(slots, arrays["keys"], arrays.get("weights", np.ones(len(slots), np.int64)))]
+            seen.rows = len(slots)
+            return seen
+        bins, rows = arrays["bins"], arrays["rows"]
+        seen.histogram = Histogram(openings.ranges, openings.depth, openings.bits)
+        seen.histogram.rows[bins], seen.histogram.weights[bins] = rows, arrays.get("weights", rows)
+        seen.rows = int(rows.sum())
+        return seen
 
     def _gather(self, found: Sequence[Rows]) -> None:
         self.rows += sum(len(rows.slot) for rows in found)
@@ -254,10 +308,7 @@ class CutSearch:
 
     def _sort(self, gathered: list[Rows]) -> None:
         """Find the cuts among few rows."""
-        slot, key, weight = (
-            np.concatenate([getattr(rows, name) for rows in gathered] or [np.zeros(0, np.int64)])
-            for name in ("slot", "key", "weight")
-        )
+        slot, key, weight = _joined(gathered)
         order = _sorted(slot, key, len(self._prefix))
         slot, key, weight = slot[order], key[order], weight[order]
         # Runs of equal keys; sums are cumulative over all ranges, including each run.
@@ -326,6 +377,17 @@ class Histogram:
         """Add the counts of another one of the same ranges."""
         self.weights += other.weights
         self.rows += other.rows
+
+
+def _joined(gathered: Sequence[Rows]) -> tuple[Integers, Words, Integers]:
+    """The slots, keys and weights of all rows."""
+    none = Rows(np.zeros(0, np.int64), np.zeros(0, np.uint64), np.zeros(0, np.int64))
+    every = [none, *gathered]
+    return (
+        np.concatenate([rows.slot for rows in every]),
+        np.concatenate([rows.key for rows in every]),
+        np.concatenate([rows.weight for rows in every]),
+    )
 
 
 def _bins(rows: Rows, shift: int, bits: int) -> Integers:

@@ -4,25 +4,20 @@ The cut of each group and checkpoint is the highest score down to which enough r
 score than are wanted, a second search finds the hash that divides them.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
-from winnow.pipelines.running.scratch_parts import put_arrays, read_arrays
+from winnow.pipelines.running.scratch_parts import put_numbers, read_numbers
 from winnow.pipelines.score.deciding.decision import Decision, ScoredRows, place_rows
 from winnow.pipelines.score.deciding.measuring import FittedGroup
 from winnow.schemas.uint128 import Words
 from winnow.scoring.mixture.cuts import (
     Cut,
     CutSearch,
-    Histogram,
     OpenRanges,
     Part,
-    PassDivision,
-    Rows,
     SeenRows,
     ordered_key,
     value_of_key,
@@ -43,27 +38,27 @@ class TopPass:
     def store_seen(self, place: int) -> Iterator[int]:
         """Store what a place has seen of the open ranges."""
         decision, objects = self.decision, self.decision.store.objects
-        asked = read_arrays(objects, decision.scratch, "asked", self.number)
-        openings = _openings_of(asked)
-        numbers = {name: number for number, name in enumerate(asked["groups"].to_pylist())}
-        tied = asked["tied"].to_numpy()
+        asked = read_numbers(objects, decision.scratch, "asked", self.number)
+        openings, tied = OpenRanges.of(asked), asked["tied"]
+        numbers = {name: number for number, name in enumerate(asked["groups"].tolist())}
         seen = SeenRows(replace(openings, room=max(1, openings.room // decision.places.groups)))
         for _, rows in place_rows(decision, place, ids=len(tied) > 0):
             for part in _parts(rows, numbers, decision, tied):
                 seen.add(part)
-        put_arrays(objects, decision.scratch, self._seen, place, _seen_arrays(seen))
+        put_numbers(objects, decision.scratch, self._seen, place, seen.arrays())
         yield place
 
     def ask(self, openings: OpenRanges, groups: list[str], tied: Words) -> None:
         """Store what the places need to know."""
-        arrays = _openings_arrays(openings) | {"groups": pa.array(groups, pa.string()), "tied": pa.array(tied)}
-        put_arrays(self.decision.store.objects, self.decision.scratch, "asked", self.number, arrays)
+        arrays = openings.arrays() | {"groups": np.array(groups, np.object_), "tied": tied}
+        put_numbers(self.decision.store.objects, self.decision.scratch, "asked", self.number, arrays)
 
     def merged(self, openings: OpenRanges) -> SeenRows:
         """Return what all places have seen."""
         decision, whole = self.decision, SeenRows(openings)
         for place in range(decision.places.groups):
-            whole.absorb(_seen_of(read_arrays(decision.store.objects, decision.scratch, self._seen, place), openings))
+            seen = read_numbers(decision.store.objects, decision.scratch, self._seen, place)
+            whole.absorb(SeenRows.of(seen, openings))
         return whole
 
     @property
@@ -133,50 +128,3 @@ def _parts(rows: ScoredRows, numbers: dict[str, int], decision: Decision, tied: 
             here = keys == tied[series]
             series, keys = series[here], ~ties[scored[here]]
         yield Part(series.astype(np.uint32), keys, np.ones(len(keys), np.int64))
-
-
-def _openings_arrays(openings: OpenRanges) -> dict[str, pa.Array]:
-    facts = [openings.ranges, openings.depth, openings.bits, openings.room]
-    levels = {f"level-{number}": pa.array(level.slots) for number, level in enumerate(openings.levels)}
-    shapes = [number for level in openings.levels for number in (level.shift, level.bits)]
-    return {
-        "slots": pa.array(openings.slot_of_group),
-        "facts": pa.array(facts, pa.int64()),
-        "shapes": pa.array(shapes, pa.int64()),
-        **levels,
-    }
-
-
-def _openings_of(arrays: Mapping[str, pa.Array]) -> OpenRanges:
-    shapes = arrays["shapes"].to_pylist()
-    levels = [
-        PassDivision(shift, bits, arrays[f"level-{number}"].to_numpy())
-        for number, (shift, bits) in enumerate(zip(shapes[::2], shapes[1::2], strict=True))
-    ]
-    return OpenRanges(arrays["slots"].to_numpy(), tuple(levels), *arrays["facts"].to_pylist())
-
-
-def _seen_arrays(seen: SeenRows) -> dict[str, pa.Array]:
-    """Return what was seen: rows, or the bins that are not empty. Each row weighs one."""
-    if seen.histogram is not None:
-        bins = np.flatnonzero(seen.histogram.rows)
-        return {"bins": pa.array(bins), "rows": pa.array(seen.histogram.rows[bins])}
-    slots, keys = (
-        np.concatenate([np.zeros(0, kind), *(getattr(rows, name) for rows in seen.gathered)])
-        for name, kind in (("slot", np.int64), ("key", np.uint64))
-    )
-    return {"slots": pa.array(slots), "keys": pa.array(keys)}
-
-
-def _seen_of(arrays: Mapping[str, pa.Array], openings: OpenRanges) -> SeenRows:
-    seen = SeenRows(openings)
-    if "bins" not in arrays:
-        slots, keys = arrays["slots"].to_numpy(), arrays["keys"].to_numpy()
-        seen.gathered.append(Rows(slots, keys, np.ones(len(keys), np.int64)))
-        seen.rows = len(keys)
-        return seen
-    bins: NDArray[np.int64] = arrays["bins"].to_numpy()
-    seen.histogram = Histogram(openings.ranges, openings.depth, openings.bits)
-    seen.histogram.rows[bins] = seen.histogram.weights[bins] = arrays["rows"].to_numpy()
-    seen.rows = int(seen.histogram.rows.sum())
-    return seen

@@ -7,6 +7,7 @@ import pytest
 
 from tests.runners.mixtures.tiny import RECIPE, Tiny, tree
 from winnow.pipelines.running import shard_groups
+from winnow.pipelines.running.job_tasks import ROWS_HERE_VARIABLE
 from winnow.runners.stages.running import engine_jobs
 from winnow.runners.stages.running.engine_jobs import EngineJobs
 
@@ -17,9 +18,10 @@ STAGES = (
 
 
 def decided_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every shard is a task, and runs on the engine, however small it is."""
+    """Every shard is a task, and runs on the engine, however small it is; tasks also choose, plan and draw."""
     monkeypatch.setattr(shard_groups, "TASK_BYTES", 1)
     monkeypatch.setattr(engine_jobs, "EngineJobs", partial(EngineJobs, here_bytes=-1))
+    monkeypatch.setenv(ROWS_HERE_VARIABLE, "0")
 
 
 @pytest.mark.beam
