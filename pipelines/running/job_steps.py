@@ -4,7 +4,7 @@ Blocks travel through files in the job's scratch folder. Consumers count finishe
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import apache_beam as beam
@@ -13,6 +13,7 @@ from apache_beam.pvalue import PCollection
 
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import Exchange, Files
+from winnow.pipelines.running.on_node import naming_host
 from winnow.pipelines.running.step_progress import report_partition
 from winnow.pipelines.running.version_handshake import require_like_driver, versions_here
 from winnow.pipelines.running.worker import prepare_worker
@@ -28,6 +29,7 @@ class JobSteps:
 
     objects: ObjectStore
     scratch: str  # the job's own folder
+    driver: str = field(default_factory=versions_here)
 
     def exchange(
         self,
@@ -55,8 +57,9 @@ class JobSteps:
         self, name: str, consume: Callable[[int, Batches], Iterable[object]], partition: int, batches: Batches
     ) -> Iterator[object]:
         """Consume a partition, and count it as finished."""
-        yield from consume(partition, batches)
-        report_partition(self.objects, self.scratch, name)
+        with naming_host(self.driver):
+            yield from consume(partition, batches)
+            report_partition(self.objects, self.scratch, name)
 
     def store(self, name: str, numbers: PCollection[int], make: Callable[[int], Iterator[int]]) -> None:
         """Call `make` with each number; it returns the numbers of what it has stored."""
@@ -64,8 +67,9 @@ class JobSteps:
         done | f"Return.{name}" >> beam.Reshuffle()
 
     def _stored(self, name: str, make: Callable[[int], Iterator[int]], number: int) -> Iterator[int]:
-        yield from make(number)
-        report_partition(self.objects, self.scratch, name)
+        with naming_host(self.driver):
+            yield from make(number)
+            report_partition(self.objects, self.scratch, name)
 
     def _files(self, name: str) -> Files:
         return Files(self.objects, f"{self.scratch}/exchange/{name}")

@@ -12,6 +12,7 @@ import apache_beam as beam
 
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.job_steps import Batches, JobSteps, sending, task_numbers
+from winnow.pipelines.running.on_node import naming_host
 from winnow.pipelines.running.step_progress import report_partition
 
 T = TypeVar("T")
@@ -61,8 +62,9 @@ class LinearJob:
 
     def _sent(self, task: int) -> Iterator[AddressedBlock]:
         """Run a task, and count it as finished."""
-        yield from self.send(task)
-        report_partition(self.steps.objects, self.steps.scratch, self.name)
+        with naming_host(self.steps.driver):
+            yield from self.send(task)
+            report_partition(self.steps.objects, self.steps.scratch, self.name)
 
     def run_in_process(self) -> None:
         """Run the job in this process, which holds all blocks of an exchange at once."""
