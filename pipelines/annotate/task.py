@@ -1,5 +1,7 @@
 """Annotates one shard in one pass: reads its rows once, runs every operator whose layer is missing, and commits."""
 
+import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -19,6 +21,7 @@ from winnow.pipelines.media.pictures import Pictures, PictureSource, decoded_byt
 from winnow.pipelines.media.videos.videos import Videos, VideoSource
 from winnow.pipelines.reading.chosen_text import text_of
 from winnow.pipelines.reading.columns import MEDIA
+from winnow.pipelines.running.counters import note_times
 from winnow.pipelines.running.ledger.crashes import CrashedPictures, CrashedVideos
 from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
 from winnow.pipelines.running.shard_rows import BATCH_BYTES, Part, read_parts
@@ -69,6 +72,8 @@ def annotate_shard(
     crashed = CrashedPictures(context.store.objects) if context.pictures is not None else None
     crashed_videos = CrashedVideos(context.store.objects) if context.videos is not None else None
 
+    seconds = defaultdict[str, float](float)  # by layer; of videos that are watched together, by the first one
+
     def measured(parts: Iterator[Part]) -> Iterator[dict[str, pa.RecordBatch]]:
         for part in parts:
             rows = BatchRows(part.columns)
@@ -80,6 +85,7 @@ def annotate_shard(
                     continue
                 if part.marker is not None:
                     part.marker.doing(bound.layer)
+                began = time.perf_counter()
                 if isinstance(bound.operator, VideoOperator):
                     assert context.videos is not None
                     videos = Videos(context.videos, task.source, part.columns[MEDIA.name], crashed_videos)
@@ -89,6 +95,7 @@ def annotate_shard(
                 else:
                     shut_out = _excluded(bound, rows, part)
                     layers = {bound.layer: layer_of_batch(bound, kernels[bound.layer], rows, shut_out, pictures)}
+                seconds[bound.layer] += time.perf_counter() - began
                 for name, layer in layers.items():
                     rows.add({f"{name}.{column}": layer.column(column) for column in layer.schema.names})
                 found |= layers
@@ -98,6 +105,7 @@ def annotate_shard(
     schemas = {bound.layer: bound.schema for bound in pending}
     parts_read = read_parts(context.store, ANNOTATE, task.read, columns, texts, _picture_sizes(context, pending))
     write_layers(context.store, task, schemas, parts_read, measured, heartbeat)
+    note_times(seconds)
 
 
 def _watched_together(pending: Sequence[BoundOperator], found: Mapping[str, object]) -> list[BoundOperator]:

@@ -8,7 +8,6 @@ keeps it in its machine's cache of assets for all processes after it.
 import fcntl
 import hashlib
 import os
-import platform
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -112,11 +111,6 @@ def this_node() -> Node | None:
         raw = Path(named).read_text("utf-8")
     told = msgspec.json.decode(raw, type=dict[str, object]).get(f"beam:option:{OPTION}:v1") if raw else None
     return msgspec.json.decode(told, type=Node) if isinstance(told, str) and told else None
-
-
-def host_name() -> str:
-    """This machine, as messages call it."""
-    return platform.node()
 
 
 def taken(path: str) -> str | None:

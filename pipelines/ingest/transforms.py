@@ -8,6 +8,7 @@ import orjson
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.reread import ExtractionTask, extract_shard
 from winnow.pipelines.ingest.task import run_task
+from winnow.pipelines.running.counters import DROPPED, QUARANTINED, READ, ROWS, count, count_each
 from winnow.pipelines.running.ledger.ingest_tasks import IngestTask, TaskFile
 from winnow.pipelines.running.worker import HeartbeatWriter, prepare_worker
 from winnow.pipelines.store import layout
@@ -31,6 +32,10 @@ class RunIngest(beam.DoFn):
         key = self._context.sources[task.source].key(self._context.limits)
         with HeartbeatWriter(self._context.store.objects, layout.task_commit(key, task.name)) as heartbeat:
             commit = run_task(self._context, task, heartbeat)
+        count(ROWS, commit.kept)
+        count(READ, commit.input_bytes)
+        count_each(DROPPED, commit.dropped_by_reason)
+        count_each(QUARANTINED, commit.quarantined_by_reason)
         yield commit.task
 
 

@@ -5,7 +5,7 @@ partitions there, for the progress.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import apache_beam as beam
@@ -14,6 +14,7 @@ from apache_beam.pvalue import PCollection
 
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import Exchange, Relays, Route, Transport, transport_of
+from winnow.pipelines.running.on_node import naming_host
 from winnow.pipelines.running.step_progress import report_partition
 from winnow.pipelines.running.version_handshake import require_like_driver, versions_here
 from winnow.pipelines.running.worker import prepare_worker
@@ -31,6 +32,7 @@ class JobSteps:
     objects: ObjectStore
     scratch: str  # the job's own folder
     shuffle: Shuffle = "auto"
+    driver: str = field(default_factory=versions_here)
 
     def exchange(
         self,
@@ -67,8 +69,9 @@ class JobSteps:
         self, name: str, consume: Callable[[int, Batches], Iterable[object]], partition: int, batches: Batches
     ) -> Iterator[object]:
         """Consume a partition, and count it as finished."""
-        yield from consume(partition, batches)
-        report_partition(self.objects, self.scratch, name)
+        with naming_host(self.driver):
+            yield from consume(partition, batches)
+            report_partition(self.objects, self.scratch, name)
 
     def store(self, name: str, numbers: PCollection[int], make: Callable[[int], Iterator[int]]) -> None:
         """Call `make` with each number; it returns the numbers of what it has stored."""
@@ -76,8 +79,9 @@ class JobSteps:
         done | f"Return.{name}" >> beam.Reshuffle()
 
     def _stored(self, name: str, make: Callable[[int], Iterator[int]], number: int) -> Iterator[int]:
-        yield from make(number)
-        report_partition(self.objects, self.scratch, name)
+        with naming_host(self.driver):
+            yield from make(number)
+            report_partition(self.objects, self.scratch, name)
 
     def transport(self, name: str, *, tiny: bool = False) -> Transport:
         """How blocks travel to the step of this name."""

@@ -13,6 +13,7 @@ from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import Route
 from winnow.pipelines.running.flows import F, Ground, Here, OnBeam
 from winnow.pipelines.running.job_steps import Batches, JobSteps, task_numbers
+from winnow.pipelines.running.on_node import naming_host
 from winnow.pipelines.running.step_progress import report_partition
 
 
@@ -70,8 +71,9 @@ class LinearJob:
 
     def _sent(self, task: int) -> Iterator[AddressedBlock]:
         """Run a task, and count it as finished."""
-        yield from self.send(task)
-        report_partition(self.steps.objects, self.steps.scratch, self.name)
+        with naming_host(self.steps.driver):
+            yield from self.send(task)
+            report_partition(self.steps.objects, self.steps.scratch, self.name)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from winnow.pipelines.running.counters import ROWS, WRITTEN, count
 from winnow.pipelines.running.shard_rows import Part, Shard
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.running.worker import HeartbeatWriter
@@ -73,6 +74,8 @@ def write_layers(
             for layer, writer in writers.items()
         ]
     commit_layers(store, task.shard, task.source, task.objects[layout.SAMPLES], written)
+    count(ROWS, done)
+    count(WRITTEN, sum(one.part.object.bytes for one in written))
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Final
 import apache_beam as beam
 from apache_beam.pvalue import PBegin, PCollection
 
+from winnow.pipelines.running.on_node import OnNode, naming_host
 from winnow.pipelines.running.version_handshake import require_like_driver, versions_here
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.integrity.content import read_content
@@ -43,13 +44,15 @@ class LoadTask(beam.DoFn):
     def __init__(self, objects: ObjectStore, path: str) -> None:
         self._objects = objects
         self._path = path
+        self._driver = versions_here()
 
     def process(self, element: bytes) -> Iterator[bytes]:
         """Reads it, and nothing else of the list."""
         start, length, digest = _PLACE.unpack(element)
-        line = self._objects.read(self._path, start, length)
-        if content_hash(line).digest() != digest:
-            raise damaged(self._objects.root, self._path, f"the line at {start} has another hash")
+        with naming_host(self._driver):
+            line = self._objects.read(self._path, start, length)
+            if content_hash(line).digest() != digest:
+                raise damaged(self._objects.root, self._path, f"the line at {start} has another hash")
         yield line
 
 
@@ -91,7 +94,7 @@ class RunTasks(beam.PTransform[PBegin, PCollection[str]]):
         committed: PCollection[str] = (
             pbegin
             | "Tasks" >> self._tasks
-            | "RunTask" >> beam.ParDo(self._runner).with_output_types(str).with_resource_hints(**self._hints)
+            | "RunTask" >> beam.ParDo(OnNode(self._runner)).with_output_types(str).with_resource_hints(**self._hints)
             # What was committed comes back through Beam: FnApiRunner notices a dead worker only by missing output.
             | "Return" >> beam.Reshuffle().with_output_types(str)
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
+from winnow.pipelines.running.counters import PARTS, count
 from winnow.pipelines.running.worker import heartbeat_seconds
 from winnow.pipelines.store.facade import ObjectStore
 
@@ -29,6 +30,7 @@ def report_partition(objects: ObjectStore, scratch: str, step: str) -> None:
     if _at.scratch != scratch:
         _at = _Steps(scratch)
     _at.done[step] += 1
+    count(PARTS, 1)
     now = time.monotonic()
     if now - _at.told >= heartbeat_seconds(objects):
         _at.told = now

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 import apache_beam as beam
+from apache_beam.pvalue import PBegin, PDone
 
 from winnow.pipelines.processes.address_space import OUT_OF_MEMORY, lacks_memory, require_room_for_threads
 from winnow.pipelines.processes.identity import limit_threads
@@ -98,6 +99,24 @@ class Engine:
             os.environ.pop(MARKS_VARIABLE, None)
             if not keep:
                 log.unlink(missing_ok=True)
+
+
+class _Stage(beam.PTransform[PBegin, PDone]):
+    """A pipeline inside of one step, whose name all of its steps begin with."""
+
+    def __init__(self, build: Build) -> None:
+        super().__init__()
+        self._build = build
+
+    def expand(self, begin: PBegin) -> PDone:
+        """Called by Beam."""
+        self._build(begin.pipeline)
+        return PDone(begin.pipeline)
+
+
+def staged(stage: str, build: Build) -> Build:
+    """A pipeline whose steps have names that begin with the stage, as the pages of engines show them."""
+    return lambda pipeline: pipeline | stage >> _Stage(build)
 
 
 @contextmanager

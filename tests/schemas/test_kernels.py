@@ -1,6 +1,7 @@
 """Machine code is kept by the sources that it depends on: no more is recompiled than an edit touches, and no less."""
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -222,3 +223,25 @@ def test_machine_code_for_a_named_tuple_is_of_the_tuple_as_it_is(
 
     assert run(made) == "1"
     assert run(edited) == printed
+
+
+COMPACTS = """
+import numpy as np
+from winnow.filters.duplicates.ranks import _compacted, distinct
+
+assert distinct(np.array([3, 1, 3], np.uint64)).tolist() == [1, 3]
+print(sum(_compacted.stats.cache_hits.values()), sum(_compacted.stats.cache_misses.values()))
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the names are those of x86-64")
+def test_machine_code_for_a_named_cpu_is_found_by_all_that_name_it(tmp_path: Path) -> None:
+    def run(**named: str) -> str:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_CPU")}
+        environment |= {"NUMBA_CACHE_DIR": str(tmp_path), **named}
+        command = [sys.executable, "-c", COMPACTS]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert run(NUMBA_CPU_NAME="haswell", NUMBA_CPU_FEATURES="") == "0 1"
+    assert run(NUMBA_CPU_NAME="haswell", NUMBA_CPU_FEATURES="") == "1 0"
+    assert run(NUMBA_CPU_NAME="nehalem", NUMBA_CPU_FEATURES="") == "0 1"

@@ -102,6 +102,10 @@ class Bucket(ABC):
         """The object's description without its bytes, and the mark that `put_new` left on it."""
 
     @abstractmethod
+    def put_at(self, key: str) -> float:
+        """When the object was put, in seconds since 1970 by the service's clock."""
+
+    @abstractmethod
     def page(self, prefix: str, after: str | None) -> tuple[list[ObjectInfo], str | None]:
         """The next objects under a prefix in key order, and the token for the following page."""
 
@@ -233,6 +237,11 @@ class BucketStore(ABC):
     def size(self, path: str) -> int:
         """The object's size in bytes."""
         return self._describe(path)[0].size
+
+    def put_at(self, path: str) -> float:
+        """When an object was put, in seconds since 1970 by the service's clock."""
+        key, bucket = self._key(path), self._bucket
+        return self._ask(path, lambda _: bucket.put_at(key))
 
     def put(self, path: str, content: bytes | Path) -> None:
         """Puts the whole object or nothing; large ones go in parts, which are dropped if one fails."""

@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -82,6 +83,11 @@ class GcsBucket(Bucket):
         answer = self._send("GET", self._object(key), {"fields": "name,size,generation,metadata"})
         found = self._json(self._check(answer, of_object=True))
         return _info(found), found.get("metadata", {}).get(MARK)
+
+    def put_at(self, key: str) -> float:
+        """Sends one GET for the object's metadata."""
+        answer = self._send("GET", self._object(key), {"fields": "updated"})
+        return datetime.fromisoformat(self._json(self._check(answer, of_object=True))["updated"]).timestamp()
 
     def page(self, prefix: str, after: str | None) -> tuple[list[ObjectInfo], str | None]:
         """Reads one page of a listing, in UTF-8 order, which is that of Python's strings."""

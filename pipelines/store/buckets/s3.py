@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, wait
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,6 +96,11 @@ class S3Bucket(Bucket):
             self._hear(key)
             raise
         return ObjectInfo(key, answer["ContentLength"], answer["ETag"].strip('"')), answer["Metadata"].get(MARK)
+
+    def put_at(self, key: str) -> float:
+        """Sends one HEAD."""
+        found: datetime = self._ask("head_object", Key=key)["LastModified"]
+        return found.timestamp()
 
     def _hear(self, key: str) -> None:
         with suppress(_OutOfRangeError):

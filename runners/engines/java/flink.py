@@ -166,7 +166,7 @@ class Flink:
     def launch(self, request: Request, log: Path) -> Iterator[Launch]:
         """Start a job server for the first pipeline, and on this machine a pool of workers for each."""
         flags = _flags(request)
-        settings: dict[str, object] = driver_settings(request.node)
+        settings: dict[str, object] = {**driver_settings(request.node), "job_name": f"winnow-{request.stage}"}
         with ExitStack() as stack:
             if flags.embedded:
                 settings |= _spread(request.workers, request.workers)

@@ -119,6 +119,7 @@ class Spark:
         worker_source = flags.worker_source
         settings: dict[str, object] = {
             **driver_settings(request.node),
+            "job_name": f"winnow-{request.stage}",
             "environment_cache_millis": CACHE_MILLIS,
             # One per core of an executor; 0 for all cores that Spark assigns on its machine.
             "sdk_worker_parallelism": request.workers if worker_source.is_local else executor_cores(flags.jobs),
@@ -133,11 +134,13 @@ class Spark:
 
     def translated_error(self, message: str) -> WinnowError | None:
         """Translate messages of Spark and Java."""
+        at = re.search(_HOST, message)
+        host = "" if at is None else f"{at[1]}: "
         for pattern, line in _MEANINGS:
             if found := re.search(pattern, message):
-                return StageError(line.format(*found.groups()))
+                return StageError(f"{host}{line.format(*found.groups())}")
         if re.search(_LOST, message):
-            return WorkerLostError(DIED)
+            return WorkerLostError(f"{host}{DIED}")
         return cancelled(message)
 
 
@@ -176,6 +179,9 @@ _MEANINGS = (
         "--job_server_jvm_properties=-Dspark.default.parallelism=…",
     ),
 )
+_HOST = r"\(TID \d+\) \((\S+) executor (?!driver)"
+"""Where Spark ran a task that failed."""
+
 _LOST = (
     r"TimeoutException: Waited \d+|StatusRuntimeException: (?:CANCELLED|UNAVAILABLE)|ExecutorLostFailure|"
     r"call already cancelled|Job \d+ cancelled because SparkContext was shut down|Connection reset"
@@ -208,7 +214,9 @@ def _service(flags: _Flags, request: Request) -> Service:
     if not flags.embedded:
         partitions = max(partitions, CLUSTER_PARTITIONS)
     jvm = [*(_EMBEDDED_JVM if flags.embedded else _CLUSTER_JVM), EXIT_ON_OUT_OF_MEMORY]
-    jvm += [f"-Dspark.default.parallelism={partitions}", "-Dspark.ui.enabled=false", "-Dspark.app.name=winnow"]
+    jvm += [f"-Dspark.default.parallelism={partitions}", "-Dspark.app.name=winnow"]
+    page = flags.cluster.spark_ui_port
+    jvm += ["-Dspark.ui.enabled=false"] if page is None else ["-Dspark.ui.enabled=true", f"-Dspark.ui.port={page}"]
     if not flags.embedded and all(is_loopback(split_address(one, "")[0]) for one in flags.masters):
         jvm += ["-Dspark.driver.host=127.0.0.1", "-Dspark.driver.bindAddress=127.0.0.1"]
     if not flags.embedded:

@@ -31,7 +31,7 @@ _STAYS = "committed work is kept, run the same command again"
 
 
 class ClusterOptions(PipelineOptions):
-    """winnow's own flag among Beam's."""
+    """winnow's own flags among Beam's."""
 
     @classmethod
     def _add_argparse_args(cls, parser) -> None:  # type: ignore[no-untyped-def]  # Beam's own parser has no types
@@ -41,6 +41,7 @@ class ClusterOptions(PipelineOptions):
             default=0,
             help="Seconds that a job waits for a busy cluster; 0: for ever.",
         )
+        parser.add_argument("--spark_ui_port", type=int, default=None, help="The port of Spark's page; none: no page.")
 
 
 def spark_setting(jobs: JobServerOptions, name: str, default: str) -> str:

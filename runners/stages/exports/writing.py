@@ -38,6 +38,7 @@ from winnow.pipelines.reading.text_edits import BoundEdit, with_keys
 from winnow.pipelines.running.exchange import Route
 from winnow.pipelines.running.step_progress import steps_done
 from winnow.pipelines.store.leases.command_lease import require_held
+from winnow.runners.engines.engine import staged
 from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.stages.running.engine_jobs import EngineJobs
 from winnow.runners.stages.running.stage_run import StageRun
@@ -198,7 +199,7 @@ def _write(work: _Work, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfin
                 break
             before = progress.written()
             try:
-                run.workers.run(graph.build, stage="export", tasks=progress.widest)
+                run.workers.run(staged("export", graph.build), stage="export", tasks=progress.widest)
                 for one in exports:
                     one.refresh()
                 break

@@ -4,23 +4,32 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 
+from rich.console import Console
+
 from winnow.filters.language.tokenizers import BYTES
 from winnow.pipelines.assets.node_files import Node, put_files
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.export.stage import bind_exports
 from winnow.pipelines.store.generations import Store
 from winnow.runners.engines.engine import Engine
+from winnow.runners.stages.running.node_checks import check_nodes
 from winnow.schemas.assets import AnyAsset
 from winnow.schemas.errors import WinnowError
 
 
-def ready_nodes(engine: Engine, store: Store, recipe: BoundRecipe | None) -> Engine:
-    """The engine, whose workers on other machines are told where to find what they lack. The caller holds the lease."""
+def ready_nodes(engine: Engine, store: Store, recipe: BoundRecipe | None, console: Console) -> Engine:
+    """The engine, whose workers on other machines are told where to find what they lack. The caller holds the lease.
+
+    StageError with a line for each thing that would fail on one of them.
+    """
     if not engine.uses_nodes:
         return engine
     files = put_files(store.objects, () if recipe is None else recipe_files(recipe))
     root = store.objects.root
-    return replace(engine, node=Node(root if "://" in root else os.path.abspath(root), files).to_option())
+    told = replace(engine, node=Node(root if "://" in root else os.path.abspath(root), files).to_option())
+    if recipe is not None and engine.name != "dataflow":  # where starting a job takes minutes
+        check_nodes(told, store, recipe.config, console)
+    return told
 
 
 def recipe_files(recipe: BoundRecipe) -> Iterator[AnyAsset | str]:

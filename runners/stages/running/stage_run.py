@@ -19,7 +19,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.store_index import StoreIndex
-from winnow.runners.engines.engine import Engine
+from winnow.runners.engines.engine import Engine, staged
 from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.stages.running.nodes import ready_nodes
 from winnow.runners.stages.running.warming import warm_kernels
@@ -73,7 +73,7 @@ class StageRun:
     @cached_property
     def workers(self) -> Engine:
         """The engine; machines other than this one are ready for the stage."""
-        return ready_nodes(self.engine, self.store, self.recipe)
+        return ready_nodes(self.engine, self.store, self.recipe, self.console)
 
     @property
     def shuffle(self) -> Shuffle:
@@ -159,7 +159,7 @@ class StageRun:
         """
         for attempt in range(1, TRIES + 1):
             try:
-                self.workers.run(build, stage=stage, tasks=tasks)
+                self.workers.run(staged(stage, build), stage=stage, tasks=tasks)
                 return
             except WorkerLostError:
                 if attempt == TRIES:

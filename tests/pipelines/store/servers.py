@@ -31,10 +31,11 @@ class Server:
     port: int
     process: int
     content: Path  # its folder of buckets, where it keeps objects as files
+    host: str = "127.0.0.1"
 
     @property
     def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     @property
     def scheme(self) -> str:
@@ -133,7 +134,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def started(name: str, folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[Server]:
+def started(
+    name: str, folder: Path, environment: Mapping[str, str] | None = None, host: str = "127.0.0.1"
+) -> Iterator[Server]:
     """One of moto, versitygw and fake-gcs-server, with an empty bucket."""
     port = free_port()
     content = folder / "content"
@@ -141,27 +144,27 @@ def started(name: str, folder: Path, environment: Mapping[str, str] | None = Non
     settings = dict(environment or {})
     if name == "moto":
         pytest.importorskip("moto.server", reason="no moto; get it by: pip install 'moto[server]'")
-        command = [sys.executable, str(Path(__file__).with_name("moto_server.py")), "-H", "127.0.0.1", "-p", str(port)]
+        command = [sys.executable, str(Path(__file__).with_name("moto_server.py")), "-H", host, "-p", str(port)]
     elif name == "versitygw":
         program = binary("versitygw", VERSITYGW)
         settings |= {"ROOT_ACCESS_KEY": "key", "ROOT_SECRET_KEY": "secret"}
         (folder / "accounts").mkdir()
         accounts = ("--iam-dir", str(folder / "accounts"))
-        command = [program, "--port", f"127.0.0.1:{port}", *accounts, "posix", str(content)]
+        command = [program, "--port", f"{host}:{port}", *accounts, "posix", str(content)]
     else:
         program = binary("fake-gcs-server", "github.com/fsouza/fake-gcs-server@latest")
-        address = f"127.0.0.1:{port}"
+        address = f"{host}:{port}"
         command = [
             *(program, "-backend", "filesystem", "-filesystem-root", str(content), "-scheme", "http"),
-            *("-host", "127.0.0.1", "-port", str(port), "-public-host", address, "-external-url", f"http://{address}"),
+            *("-host", host, "-port", str(port), "-public-host", address, "-external-url", f"http://{address}"),
         ]
     with open(folder / "log", "wb") as log:
         process = subprocess.Popen(
             command, env={**os.environ, **settings}, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder
         )
         try:
-            _wait(port, process, folder / "log")
-            server = Server(name, port, process.pid, content)
+            server = Server(name, port, process.pid, content, host)
+            _wait(server.endpoint, process, folder / "log")
             server.make_bucket(BUCKET)
             yield server
         finally:
@@ -169,11 +172,11 @@ def started(name: str, folder: Path, environment: Mapping[str, str] | None = Non
             process.wait()
 
 
-def _wait(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+def _wait(endpoint: str, process: subprocess.Popen[bytes], log: Path) -> None:
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until and process.poll() is None:
         try:
-            requests.get(f"http://127.0.0.1:{port}/", timeout=5)
+            requests.get(f"{endpoint}/", timeout=5)
         except requests.exceptions.ConnectionError:
             time.sleep(0.05)
         else:

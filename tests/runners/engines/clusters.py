@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,11 +29,21 @@ class SparkCluster:
 
     url: str
     folder: Path
-    start_worker: Callable[[int, str], object]  # with so many cores and so much memory
+    start_worker: Callable[[int, str, str, Sequence[str], Mapping[str, str]], object]
 
-    def add_worker(self, cores: int = 1, memory: str = "1g") -> None:
-        """One more machine, as it were; returns when the master has it."""
-        self.start_worker(cores, memory)
+    def add_worker(
+        self,
+        cores: int = 1,
+        memory: str = "1g",
+        address: str = "127.0.0.1",
+        command: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """One more machine, as it were; returns when the master has it.
+
+        `command`: what it is started by, such as a program that shows it another network and file system.
+        """
+        self.start_worker(cores, memory, address, command, environment or {})
 
     def executors(self) -> list[psutil.Process]:
         """The Java processes that run tasks."""
@@ -55,7 +65,9 @@ def spark_home() -> Path:
 
 
 @contextmanager
-def spark_cluster(folder: Path, workers: int = 2, cores: int = 1, memory: str = "1g") -> Iterator[SparkCluster]:
+def spark_cluster(
+    folder: Path, workers: int = 2, cores: int = 1, memory: str = "1g", address: str = "127.0.0.1"
+) -> Iterator[SparkCluster]:
     """A master and its workers on free ports; none of them, nor anything that they started, is left."""
     home = spark_home()
     if shutil.which("java") is None:
@@ -63,7 +75,7 @@ def spark_cluster(folder: Path, workers: int = 2, cores: int = 1, memory: str = 
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("WINNOW_", "SPARK_"))},
         "SPARK_HOME": str(home),
-        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_IP": address,
         "SPARK_DAEMON_MEMORY": "256m",
     }
     folder.mkdir()
@@ -71,12 +83,18 @@ def spark_cluster(folder: Path, workers: int = 2, cores: int = 1, memory: str = 
     with ExitStack() as stack:
         stack.callback(_end, folder)
 
-        def started(name: str, *arguments: str, ready: str) -> re.Match[str]:
+        def started(
+            name: str,
+            *arguments: str,
+            ready: str,
+            command: Sequence[str] = (),
+            more: Mapping[str, str] | None = None,
+        ) -> re.Match[str]:
             log = folder / f"{name}.log"
             with open(log, "wb") as stream:
                 process = subprocess.Popen(
-                    [spark_class, *arguments],
-                    env=environment,
+                    [*command, spark_class, *arguments],
+                    env={**environment, **(more or {})},
                     cwd=folder,
                     stdin=subprocess.DEVNULL,
                     stdout=stream,
@@ -90,22 +108,26 @@ def spark_cluster(folder: Path, workers: int = 2, cores: int = 1, memory: str = 
                 time.sleep(_POLL_SECONDS)
             raise RuntimeError(f"{name} did not start:\n{log.read_text('utf-8', 'replace')[-3000:]}")
 
-        local = ("--host", "127.0.0.1", "--webui-port", "0")
-        found = started("master", _MASTER, *local, "--port", "0", ready=r"Starting Spark master at (spark://\S+)")
+        here = ("--host", address, "--webui-port", "0")
+        found = started("master", _MASTER, *here, "--port", "0", ready=r"Starting Spark master at (spark://\S+)")
         url = found[1]
         numbers = itertools.count()
 
-        def start_worker(cores: int, memory: str) -> None:
+        def start_worker(
+            cores: int, memory: str, at: str, command: Sequence[str], environment: Mapping[str, str]
+        ) -> None:
             number = next(numbers)
             started(
                 f"worker-{number}",
-                *(_WORKER, *local, "--cores", str(cores), "--memory", memory),
+                *(_WORKER, "--host", at, "--webui-port", "0", "--cores", str(cores), "--memory", memory),
                 *("--work-dir", str(folder / f"work-{number}"), url),
                 ready="Successfully registered with master",
+                command=command,
+                more=environment,
             )
 
         for _ in range(workers):
-            start_worker(cores, memory)
+            start_worker(cores, memory, address, (), {})
         yield SparkCluster(url, folder, start_worker)
 
 

@@ -59,14 +59,19 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> list[beam_runner_api_pb2
 
 
 def labels(graph: beam_runner_api_pb2.Pipeline) -> set[str]:
-    return {one.unique_name.partition("/")[0] for one in graph.components.transforms.values() if one.unique_name}
+    return {name for one in graph.components.transforms.values() for name in one.unique_name.split("/") if name}
 
 
 def test_every_stage_is_among_them(graphs: list[beam_runner_api_pb2.Pipeline]) -> None:
     found = set().union(*(labels(graph) for graph in graphs))
-    assert {"ingest", "annotate.cpu", "Start", "Forests.near", "trace.mimic", "mix.tokens", "Exchange"} <= found, (
-        json.dumps(sorted(found))
-    )
+    stages = {"ingest", "annotate.cpu", "dedupe.compare", "trace.mimic", "mix.tokens", "export"}
+    assert stages | {"Start", "Forests.near", "Exchange"} <= found, json.dumps(sorted(found))
+
+
+def test_the_name_of_every_step_begins_with_its_stage(graphs: list[beam_runner_api_pb2.Pipeline]) -> None:
+    for graph in graphs:
+        (root,) = graph.root_transform_ids  # Beam's own
+        assert len(graph.components.transforms[root].subtransforms) == 1
 
 
 def test_no_function_keeps_state_sets_timers_or_splits(graphs: list[beam_runner_api_pb2.Pipeline]) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import platform
+import shutil
 import subprocess
 from base64 import b64encode
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from tests.runners.engines.commands import boot_pool
 from tests.runners.engines.recipes import exported
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.location import open_store_at
+from winnow.runners.stages.running import node_checks
 from winnow.schemas.kernels import kernel_folder
 
 RECIPE = """
@@ -50,15 +53,18 @@ def prepared(folder: Path) -> None:
 
 
 @contextmanager
-def bare_machine(folder: Path) -> Iterator[str]:
-    """Workers that see an empty folder where the recipe's lists are, and have no assets: the flags that name them."""
+def bare_machine(folder: Path, more: str = "true") -> Iterator[str]:
+    """Workers that see an empty folder where the recipe's lists are, and have no assets: their pool's address.
+
+    `more`: a command that is run before they start.
+    """
     probe = subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False)
     if probe.returncode:
         pytest.skip("the file system can only be shown differently by root (unshare --mount)")
     machine = folder / "machine"
     for name in ("home", "tmp", "nothing"):
         (machine / name).mkdir(parents=True)
-    shown = f'mount --bind {machine / "nothing"} {folder / "lists"} && exec "$@"'
+    shown = f'mount --bind {machine / "nothing"} {folder / "lists"} && {more} && exec "$@"'
     environment = {
         "HOME": str(machine / "home"),
         "TMPDIR": str(machine / "tmp"),
@@ -87,7 +93,7 @@ def test_what_a_machine_lacks_it_takes_from_the_store_by_its_hash(tmp_path: Path
     objects = open_store_at(tmp_path / "bare/store").objects
     assert len({info.path for info in objects.list(layout.NODE_FILES)}) == FILES
     taken = {path.name for path in (tmp_path / "machine/home/assets").rglob("*")}
-    assert taken >= {"sites.txt", "r50k_base.tiktoken"}
+    assert taken >= {"sites.txt", "harm.txt", "r50k_base.tiktoken"}
     assert not list(open_store_at(tmp_path / "local/store").objects.list(layout.NODE_FILES))
     assert_clean(tmp_path, "bare.yaml")
     assert run_here(tmp_path, "gc", "bare.yaml").status == 0
@@ -118,3 +124,31 @@ def test_a_damaged_file_of_a_store_is_found_by_audit(tmp_path: Path) -> None:
     assert done.status == 1
     assert "files/abab" in done.out + done.err
     os.remove(folder / ("ab" * 32))
+
+
+@pytest.mark.processes
+def test_machines_are_asked_before_anything_is_read(tmp_path: Path) -> None:
+    prepared(tmp_path)
+    with bare_machine(tmp_path) as address:
+        done = run_on(address, tmp_path, "ingest")
+        assert done.status == 0, done.err
+        assert f"1 machine ready: {platform.node()}" in done.out + done.err
+        for place in (tmp_path / "bare/store/files").iterdir():
+            place.write_bytes(b"not what was put")
+        shutil.rmtree(tmp_path / "machine/home/assets")
+        node_checks._ready.clear()  # a command has a process of its own, where it asks once
+        refused = run_on(address, tmp_path, "annotate")
+    assert refused.status == 1
+    lines = refused.err.splitlines()
+    assert len([line for line in lines if f"{platform.node()}: " in line and "is damaged" in line]) == FILES, lines
+
+
+@pytest.mark.processes
+def test_a_machine_without_room_is_named(tmp_path: Path) -> None:
+    prepared(tmp_path)
+    with bare_machine(tmp_path, "mount -t tmpfs -o size=64m tmpfs $TMPDIR") as address:
+        refused = run_on(address, tmp_path, "ingest")
+    assert refused.status == 1
+    assert f"{platform.node()}: {tmp_path}/machine/tmp" in refused.err
+    assert "tasks need 512 MiB" in refused.err
+    assert not (tmp_path / "bare/store/samples").exists()

@@ -1,0 +1,93 @@
+"""On a machine that is not its driver's, a task's error names the machine, and other versions are refused."""
+
+import errno
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from winnow.pipelines.assets.catalogue import AssetError
+from winnow.pipelines.assets.node_files import OPTION, Node, NodeFile, taken, this_node
+from winnow.pipelines.running.on_node import host_name, naming_host
+from winnow.pipelines.running.version_handshake import versions_here
+from winnow.schemas.errors import StageError
+
+
+def told(monkeypatch: pytest.MonkeyPatch, node: Node) -> None:
+    """This process is told what workers on other machines are."""
+    monkeypatch.setenv("PIPELINE_OPTIONS", json.dumps({f"beam:option:{OPTION}:v1": node.to_option()}))
+    this_node.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    yield
+    this_node.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (StageError("the disk is gone"), "{host}: the disk is gone"),
+        (KeyError("column"), "'{host}: column'"),
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/x"), "[Errno 28] No space left on device on {host}: '/x'"),
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "[Errno 28] No space left on device on {host}"),
+        (ValueError(), "{host}: "),
+    ],
+    ids=["stage", "key", "file", "system", "empty"],
+)
+def test_an_error_names_the_machine(monkeypatch: pytest.MonkeyPatch, error: Exception, said: str) -> None:
+    told(monkeypatch, Node("store"))
+    with pytest.raises(type(error)) as found, naming_host(versions_here()):
+        raise error
+    assert str(found.value) == said.format(host=host_name())
+
+
+def test_an_error_on_the_drivers_machine_stays_as_it_is() -> None:
+    this_node.cache_clear()
+    with pytest.raises(StageError, match=r"^the disk is gone$"), naming_host("of somebody else"):
+        raise StageError("the disk is gone")
+
+
+def test_other_versions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    told(monkeypatch, Node("store"))
+    refused = pytest.raises(StageError, match=f"a worker on {host_name()} has .*but its driver has winnow 9")
+    with refused, naming_host("winnow 9"):
+        raise AssertionError("never reached")
+
+
+def test_options_may_come_in_a_file_as_beams_own_boot_gives_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "options").write_text(json.dumps({f"beam:option:{OPTION}:v1": Node("gs://store").to_option()}))
+    monkeypatch.delenv("PIPELINE_OPTIONS", raising=False)
+    monkeypatch.setenv("PIPELINE_OPTIONS_FILE", str(tmp_path / "options"))
+    this_node.cache_clear()
+    assert this_node() == Node("gs://store")
+
+
+def test_a_file_that_is_neither_here_nor_in_the_store_is_told_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("WINNOW_ASSETS", str(tmp_path / "assets"))
+    told(monkeypatch, Node(str(tmp_path / "store"), (NodeFile("/lists/sites.txt", "ab" * 32, 7),)))
+    assert taken("/lists/others.txt") is None
+    with pytest.raises(AssetError, match=r"/lists/sites.txt is missing here, and .* run the same command again"):
+        taken("/lists/sites.txt")
+
+
+def test_a_cache_that_cannot_be_written_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "assets").write_text("a file where the folder should be")
+    monkeypatch.setenv("WINNOW_ASSETS", str(tmp_path / "assets"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    sha256 = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"  # of foo
+    (tmp_path / "store/files").mkdir(parents=True)
+    (tmp_path / "store/files" / sha256).write_text("foo")
+    told(monkeypatch, Node(str(tmp_path / "store"), (NodeFile("/lists/sites.txt", sha256, 3),)))
+    found = taken("/lists/sites.txt")
+    assert found is not None
+    assert Path(found).read_text() == "foo"
+    assert Path(found).is_relative_to(tmp_path)
