@@ -204,6 +204,9 @@ class Operator(ABC):
     settings."""
     guarded: bool = False
     """Whether a rule on its columns that drops half of a source is an alarm, as the files it was given may be wrong."""
+    covered: tuple[str, str] | None = None
+    """Of a guarded operator, the columns with the share of a text's words that its spans cover, and with their number:
+    then an edit that cuts half of a source or language is an alarm as well."""
     remarks: Callable[[Any, Assets], tuple[str, ...]] = field(default=lambda _config, _assets: ())
     """Warnings about the files it was given, such as invalid lines of a list."""
 
