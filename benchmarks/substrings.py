@@ -44,8 +44,8 @@ from winnow.pipelines.store.location import open_location
 MANY, QUICK_MANY, SMALL = 50_000, 10_000, 500
 BYTES = 100
 LAYER = "text.repeated_substrings"
-BY_WORDS = "suffix array, ours by words"
-FLOORS = {BY_WORDS: 0.5}
+PEER, BY_WORDS = "suffix array", "suffix array, ours by words"
+FLOORS = {PEER: 0.5, BY_WORDS: 0.5}
 
 RECIPE = """
 version: 1
@@ -86,13 +86,13 @@ def _beside_peer(folder: Path, quick: bool, as_json: bool) -> int:
     words = timed("winnow, words", "documents", amounts, partial(_ours, folder, "{}"), rounds)
     rows, peers = [ours, words], {}
     if (program := peer_cargo("suffix-array", Path(__file__).with_suffix(".rs"))) is not None:
-        theirs = timed("suffix array", "documents", amounts, partial(_theirs, folder, program), rounds)
+        theirs = timed(PEER, "documents", amounts, partial(_theirs, folder, program), rounds)
         found, wanted = ours.measured.last_line, theirs.measured.last_line.split()[-1]
         print(f"bytes in repeated runs: {found} by ours, {wanted} by the suffix array")
         if found != wanted:
             raise SystemExit("benchmarks.substrings: the answers differ")
         rows.append(theirs)
-        peers = dict.fromkeys(("suffix array", BY_WORDS), theirs)
+        peers = dict.fromkeys((PEER, BY_WORDS), theirs)
     floors = FLOORS if peers else {}
     beside = {BY_WORDS: words}
     report = compared("substrings", "documents/CPU-s", ours, peers, beside, floors=floors, rows=rows, quick=quick)

@@ -116,14 +116,36 @@ class RowLookup:
     answer_columns: pa.Schema = field(default_factory=lambda: pa.schema([]))  # of the batches of `answers_for`
     least_total: Callable[[Any], int] = field(default=lambda _config: 1)
     """From how many offering rows on a key is answered. As `max_answers` it gets the configuration."""
-    second: "Callable[[Any, pa.RecordBatch], RowLookup] | None" = None
-    """For a shard, the lookup that follows this one, from this one's answers: of whatever answers, it differs in the
-    keys and in the kernel alone. None: this one is the last."""
+    repeats: int | None = None
+    """So many equal keys of one row count as one row of the total, twice as many as two; None: any number."""
+    second: "Callable[[Any, pa.RecordBatch], RowComparison] | None" = None
+    """For a shard, the comparison that follows, from this lookup's answers: of whatever answers, it differs in lines
+    and in the kernel alone. None: answers go to the kernel."""
     prepare: Callable[[Any, Assets], Any] = field(default=lambda config, _assets: config)
     """Called once a process, with what the operator's `load` gets: its files are opened here. None of it: the other
     functions get the configuration."""
     sent_bytes: int = 2
     """The bytes of offers for each byte of the objects that are read, about: these are compressed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowComparison:
+    """How an operator compares parts of rows that meet by key, after a lookup that says which may be equal.
+
+    Rows give lines; those of one key meet, of all rows of the store. What is found of them goes to the shards that ask.
+    As in `RowLookup`, functions get what `prepare` returns.
+    """
+
+    lines: Callable[[Any, pa.RecordBatch], pa.RecordBatch]
+    """Lines of these rows: `key`, where each meets others, `asked` (`KEYS`), by which its shard gets answers, and what
+    is compared; equal lines may be one."""
+    answers: pa.Schema  # `key`, which is what was asked, and what was found
+    compare: Callable[[Any, pa.RecordBatch], pa.RecordBatch]
+    """What is found of all lines of some keys, which come in any order; each answer once."""
+    load: Callable[[Any, pa.RecordBatch], Kernel]
+    """The kernel for a shard, from the answers to what its rows asked, in any order."""
+    sent_bytes: int = 2
+    """The bytes of lines for each byte of the objects that are read, about."""
 
 
 PART = pa.field("part", pa.string(), nullable=False)
@@ -182,6 +204,9 @@ class Operator(ABC):
     settings."""
     guarded: bool = False
     """Whether a rule on its columns that drops half of a source is an alarm, as the files it was given may be wrong."""
+    covered: tuple[str, str] | None = None
+    """Of a guarded operator, the columns with the share of a text's words that its spans cover, and with their number:
+    then an edit that cuts half of a source or language is an alarm as well."""
     remarks: Callable[[Any, Assets], tuple[str, ...]] = field(default=lambda _config, _assets: ())
     """Warnings about the files it was given, such as invalid lines of a list."""
 

@@ -186,6 +186,7 @@ def _operator(lookup: RowLookup | None) -> TextOperator:
         assets=files,
         remarks=remarks,
         guarded=True,
+        covered=("share", "words"),
         memory=40,
     )
 

@@ -19,7 +19,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.language.kernels.digests import digest_column, digests_of
-from winnow.filters.language.kernels.spans import Texts, Words, owners_of, shares_of_characters, strings_at, texts_of
+from winnow.filters.language.kernels.spans import (
+    Texts,
+    Words,
+    first_and_last,
+    flagged_runs,
+    owners_of,
+    repeats_within,
+    shares_of_characters,
+    strings_at,
+    texts_of,
+)
 from winnow.filters.language.passages.passages import newline_runs, trimmed
 from winnow.filters.operators import ANSWERS, TEXT, Assets, ColumnName, Kernel, RowLookup, TextOperator
 from winnow.filters.spans import SPANS, spans_column
@@ -184,7 +194,7 @@ def _layer(
     else:
         ids = _halves(batch.column(ID))
         elsewhere = (firsts[0][at] != ids[0][of]) | (firsts[1][at] != ids[1][of]) if len(keys[0]) else repeated
-        lost = (repeated & elsewhere) | _later(of, own)
+        lost = (repeated & elsewhere) | repeats_within(of, *own)[1]
     removed = np.zeros(len(owners), np.bool_)
     removed[lines.compared[lost]] = True
     bounds, starts, ends = _spans(lines, owners, removed)
@@ -198,27 +208,16 @@ def _layer(
     return pa.RecordBatch.from_arrays(columns, schema=WRITES)
 
 
-def _later(documents: Ints, keys: Halves) -> npt.NDArray[np.bool_]:
-    """Which lines are equal to an earlier one of their text."""
-    order = np.lexsort((keys[1], keys[0], documents))
-    same = np.zeros(len(order), np.bool_)
-    pairs = [column[order] for column in (documents, *keys)]
-    same[order[1:]] = np.logical_and.reduce([column[1:] == column[:-1] for column in pairs])
-    return same
-
-
 def _spans(lines: _Lines, owners: Ints, removed: npt.NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
     """What is cut out: whole lines with all up to the next line; at the end of a text, also the break before them.
 
     Returns where each text's spans begin among all, and where in the buffer each span starts and ends.
     """
     texts, breaks = lines.texts, _breaks(lines.texts)
-    first = np.append(True, owners[1:] != owners[:-1])[: len(owners)]
-    last = np.append(first[1:], True)[: len(owners)]
+    first, last = first_and_last(lines.documents)
     begins = np.where(first, texts.offsets[owners], breaks[np.searchsorted(breaks, lines.starts) - 1] + 1)
     stops = np.where(last, texts.offsets[owners + 1], np.append(begins[1:], 0)[: len(owners)])
-    opens = np.flatnonzero(removed & (first | ~np.append(False, removed[:-1])[: len(owners)]))
-    closes = np.flatnonzero(removed & (last | ~np.append(removed[1:], False)[: len(owners)]))
+    opens, closes = flagged_runs(lines.documents, removed)
     spans = begins[opens], stops[closes]
     tail = np.flatnonzero(last[closes] & ~first[opens])
     stays = lines.ends[opens[tail] - 1]

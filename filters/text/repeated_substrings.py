@@ -3,8 +3,9 @@
 The rule is that of Lee et al. (Deduplicating Training Data Makes Language Models Better, 2022): what lies in a run of
 at least 50 tokens that occurs twice is removed, in all copies with `keep: none`. A second copy in the same text counts.
 Their program makes a suffix array of all bytes; here only the windows of 50 tokens whose anchor
-(`winnow.filters.language.words.windows`) is found twice are compared, by 122 bits of hashes. The union of the
-windows that occur twice is what all repeated runs cover, so the answer is that of a suffix array.
+(`winnow.filters.language.words.windows`) is found twice are compared, by 122 bits of hashes, where the runs of their
+anchor meet (`winnow.filters.language.words.window_runs`). The union of the windows that occur twice is what all
+repeated runs cover, so the answer is that of a suffix array.
 """
 
 import itertools
@@ -14,12 +15,29 @@ from functools import partial
 from typing import Annotated, Final, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.language.kernels.digests import digest_column
-from winnow.filters.language.kernels.spans import Texts, owners_of, shares_of_characters, texts_of
+from winnow.filters.language.kernels.spans import (
+    Flags,
+    Texts,
+    first_and_last,
+    flagged_runs,
+    owners_of,
+    repeats_within,
+    shares_of_characters,
+    texts_of,
+)
+from winnow.filters.language.words.window_runs import (
+    SHARED,
+    Runs,
+    grouped,
+    halves_of,
+    lines_of,
+    runs_of,
+    shared_windows,
+)
 from winnow.filters.language.words.windows import (
     Anchors,
     Hashes,
@@ -27,15 +45,18 @@ from winnow.filters.language.words.windows import (
     Tokens,
     anchors_of,
     bytes_of,
+    range_hashes,
     tokens_of,
-    window_hashes,
 )
-from winnow.filters.operators import ANSWERS, TEXT, Assets, Kernel, RowLookup, TextOperator
+from winnow.filters.operators import ANSWERS, TEXT, Assets, Kernel, RowComparison, RowLookup, TextOperator
 from winnow.filters.spans import SPANS, spans_column
 from winnow.schemas.recipe.checks import Between
 from winnow.schemas.uint128 import places_of
 
 ID: Final = "samples.id"
+MOST_BYTES: Final = 64 << 20  # of runs of one anchor, which meet at one place
+MOST_REPEATS: Final = 8  # of an anchor in one row, before it counts as another row
+LINE_BYTES: Final = 64  # of what is sent with a run
 _PART_BYTES = 1 << 18
 
 WRITES = pa.schema(
@@ -47,7 +68,6 @@ WRITES = pa.schema(
     ]
 )
 
-Flags: TypeAlias = npt.NDArray[np.bool_]
 Pairs: TypeAlias = Hashes
 """A row of two halves for each 16-byte value."""
 
@@ -71,17 +91,16 @@ class _Compared:
     anchors: Anchors
     owners: Ints  # the text of each anchor
 
-    @property
-    def keys(self) -> Pairs:
-        """Of each anchor."""
-        return np.stack([self.anchors.hashes, np.zeros_like(self.anchors.hashes)], 1)
-
 
 def _compared(config: RepeatedSubstringsConfig, batch: pa.RecordBatch) -> _Compared:
     texts = texts_of(batch.column(TEXT))
     tokens = bytes_of(texts) if config.unit == "byte" else tokens_of(texts)
     anchors = anchors_of(tokens, config.min_tokens)
     return _Compared(texts, tokens, anchors, _texts_at(tokens, anchors.firsts))
+
+
+def _columns(pairs: Pairs) -> tuple[Hashes, Hashes]:
+    return pairs[:, 0], pairs[:, 1]
 
 
 def _texts_at(tokens: Tokens, places: Ints) -> Ints:
@@ -97,110 +116,120 @@ def _parts(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         yield first, batch.slice(first, last - first)
 
 
-def _gathered(offers: Iterator[tuple[Ints, Pairs]]) -> tuple[Ints, pa.Array]:
-    """The rows and keys of all parts."""
-    rows, keys = zip(*offers, strict=True)
-    return np.concatenate(rows), digest_column(np.concatenate(keys), np.ones(sum(map(len, keys)), np.bool_))
-
-
 def offered_anchors(config: RepeatedSubstringsConfig, batch: pa.RecordBatch) -> tuple[Ints, pa.Array]:
     """The rows and keys of all anchors."""
+    rows, keys = [], []
+    for first, part in _parts(batch):
+        compared = _compared(config, part)
+        rows.append(compared.owners + first)
+        keys.append(compared.anchors.keys)
+    found = np.concatenate(keys)
+    return np.concatenate(rows), digest_column(found, np.ones(len(found), np.bool_))
 
-    def offers() -> Iterator[tuple[Ints, Pairs]]:
-        for first, part in _parts(batch):
-            compared = _compared(config, part)
-            yield compared.owners + first, compared.keys
 
-    return _gathered(offers())
-
-
-def lookup_of_windows(_config: RepeatedSubstringsConfig, answers: pa.RecordBatch) -> RowLookup:
-    """The lookup of the windows of a shard whose anchors other rows have too."""
-    shared = _Found.of(answers.column("key"))
-    return RowLookup(
-        max_answers=lambda _config: 1,
-        offered_keys=partial(_offered_windows, shared),
+def comparison_of_runs(config: RepeatedSubstringsConfig, answers: pa.RecordBatch) -> RowComparison:
+    """How the runs of a shard are compared whose anchors other rows have too."""
+    width = 1 if config.unit == "byte" else 8
+    most = MOST_BYTES // (MOST_REPEATS * (config.min_tokens * 3 // 2 * width + LINE_BYTES))
+    shared = _Shared.of(answers.column("key"), answers.column("total").to_numpy() > most)
+    return RowComparison(
+        lines=partial(_lines, shared),
+        answers=SHARED,
+        compare=_compare,
         load=partial(_load_shard, shared),
-        least_total=lambda _config: 2,
         sent_bytes=16,
     )
 
 
-def _offered_windows(
-    shared: "_Found", config: RepeatedSubstringsConfig, batch: pa.RecordBatch
-) -> tuple[Ints, pa.Array]:
-    def offers() -> Iterator[tuple[Ints, Pairs]]:
-        for first, part in _parts(batch):
-            compared = _compared(config, part)
-            windows = compared.anchors.windows_of(shared.places_of(compared.keys) >= 0)
-            yield (
-                _texts_at(compared.tokens, windows) + first,
-                window_hashes(compared.tokens, config.min_tokens, windows),
-            )
-
-    return _gathered(offers())
+def _lines(shared: "_Shared", config: RepeatedSubstringsConfig, batch: pa.RecordBatch) -> pa.RecordBatch:
+    found = []
+    for _, part in _parts(batch):
+        compared = _compared(config, part)
+        tokens, buffer = compared.tokens, compared.texts.buffer
+        runs = shared.runs_of(config, compared)
+        values = buffer[compared.texts.offsets[0] :] if config.unit == "byte" else tokens.hashes
+        found.append(lines_of(values, runs, _texts_at(tokens, runs.begins), part.column(ID)))
+    return pa.concat_batches(found)
 
 
-def _load_shard(shared: "_Found", config: RepeatedSubstringsConfig, answers: pa.RecordBatch) -> Kernel:
-    elsewhere, firsts = _Found.of(answers.column("key")), _halves(answers.column("id"))
+def _compare(config: RepeatedSubstringsConfig, lines: pa.RecordBatch) -> pa.RecordBatch:
+    return shared_windows(lines, config.min_tokens, config.unit == "byte")
+
+
+def _load_shard(shared: "_Shared", config: RepeatedSubstringsConfig, answers: pa.RecordBatch) -> Kernel:
+    elsewhere = _Elsewhere.of(answers)
 
     def kernel(batch: pa.RecordBatch) -> pa.RecordBatch:
-        return pa.concat_batches([_layer(config, shared, elsewhere, firsts, part) for _, part in _parts(batch)])
+        return pa.concat_batches([_layer(config, shared, elsewhere, part) for _, part in _parts(batch)])
 
     return kernel
 
 
-def _halves(column: pa.Array) -> Pairs:
-    """A row for each value, as `digest_column` writes them."""
-    buffer = column.buffers()[1]
-    return np.frombuffer(buffer or b"", "<u8", 2 * len(column), 16 * column.offset).reshape(-1, 2)
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """Anchors that rows have in common, and whether each is crowded."""
+
+    keys: tuple[Hashes, Hashes]
+    crowded: Flags
+
+    @classmethod
+    def of(cls, keys: pa.Array, crowded: Flags) -> "_Shared":
+        """From a column of different keys."""
+        halves = halves_of(keys)
+        order, _ = grouped(halves)
+        return cls(_columns(halves[order]), crowded[order])
+
+    def runs_of(self, config: RepeatedSubstringsConfig, compared: _Compared) -> Runs:
+        """What of some texts is compared with others."""
+        places = places_of(self.keys, _columns(compared.anchors.keys))
+        crowded = np.append(self.crowded, False)[places]
+        return runs_of(compared.tokens, compared.anchors, config.min_tokens, places >= 0, crowded)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """Keys that rows have in common, in ascending order, with the place of each in the order that they came in."""
+class _Elsewhere:
+    """Windows that several rows have, by the runs that they are in."""
 
-    halves: Pairs
-    order: Ints
+    keys: tuple[Hashes, Hashes]  # of the runs, ascending
+    bounds: Ints  # run i has the ranges `bounds[i]` to `bounds[i + 1]`
+    begins: Ints  # in the run, counted in windows
+    ends: Ints
+    ids: Pairs  # the smallest of the rows that have them
 
     @classmethod
-    def of(cls, keys: pa.Array) -> "_Found":
-        """From a column of different keys."""
-        halves = _halves(keys)
-        order = np.lexsort((halves[:, 1], halves[:, 0]))
-        return cls(halves[order], order)
+    def of(cls, answers: pa.RecordBatch) -> "_Elsewhere":
+        """From all answers to a shard."""
+        halves = halves_of(answers["key"])
+        order, starts = grouped(halves)
+        begins, ends = (answers[name].to_numpy()[order] for name in ("begin", "end"))
+        keys = _columns(halves[order[starts]])
+        return cls(keys, np.append(starts, len(order)), begins, ends, halves_of(answers["id"])[order])
 
-    def places_of(self, wanted: Pairs) -> Ints:
-        """The place of each wanted key, or -1."""
-        at = places_of((self.halves[:, 0], self.halves[:, 1]), (wanted[:, 0], wanted[:, 1]))
-        return np.append(self.order, -1)[at]
+    def ranges_of(self, runs: Runs) -> tuple[Ints, Ints, Pairs]:
+        """Ranges of windows that some runs have in common with other rows, and the ids of these."""
+        places = places_of(self.keys, _columns(runs.asked))
+        there = np.flatnonzero(places >= 0)
+        first = self.bounds[places[there]]
+        counts = self.bounds[places[there] + 1] - first
+        at = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        windows = np.repeat(runs.begins[there], counts)
+        return windows + self.begins[at], windows + self.ends[at], self.ids[at]
 
 
 def _layer(
-    config: RepeatedSubstringsConfig, shared: _Found, elsewhere: _Found, firsts: Pairs, batch: pa.RecordBatch
+    config: RepeatedSubstringsConfig, shared: _Shared, elsewhere: _Elsewhere, batch: pa.RecordBatch
 ) -> pa.RecordBatch:
     compared = _compared(config, batch)
-    tokens = compared.tokens
-    own = np.zeros(len(compared.owners), np.bool_)
-    if config.within_texts:
-        own = _several(compared.owners, compared.anchors.hashes)[0]
-    met = own | (shared.places_of(compared.keys) >= 0)
-    windows = compared.anchors.windows_of(met)
-    hashes, owners = window_hashes(tokens, config.min_tokens, windows), _texts_at(tokens, windows)
-    places = elsewhere.places_of(hashes)
-    repeated = places >= 0
-    lost = repeated.copy()
+    tokens, size = compared.tokens, config.min_tokens
+    repeated, lost = _again(config, compared)
+    begins, ends, ids = elsewhere.ranges_of(shared.runs_of(config, compared))
+    others = np.ones(len(begins), np.bool_)
     if config.keep == "first":
-        lost[lost] = (firsts[places[lost]] != _halves(batch.column(ID))[owners[lost]]).any(1)
-    del places
-    again = np.flatnonzero(np.repeat(own[met], np.diff(compared.anchors.bounds)[met]))
-    several, later = _several(owners[again], *hashes[again].T)
-    repeated[again] |= several
-    lost[again] |= several if config.keep == "none" else later
-    del hashes, owners
-    removed = _covered(tokens, windows[lost], config.min_tokens)
+        others = (ids != halves_of(batch.column(ID))[_texts_at(tokens, begins)]).any(1)
+    removed = _covered(tokens, size, np.append(lost, begins[others]), np.append(lost + 1, ends[others]))
     bounds, spans = _spans(compared, removed, config.unit)
-    counts = np.concatenate([[0], np.cumsum(_covered(tokens, windows[repeated], config.min_tokens))])
+    counted = _covered(tokens, size, np.append(repeated, begins), np.append(repeated + 1, ends))
+    counts = np.concatenate([[0], np.cumsum(counted)])
     columns = [
         pa.array(np.diff(tokens.documents)),
         pa.array(np.diff(counts[tokens.documents])),
@@ -210,24 +239,21 @@ def _layer(
     return pa.RecordBatch.from_arrays(columns, schema=WRITES)
 
 
-def _several(owners: Ints, *hashes: Hashes) -> tuple[Flags, Flags]:
-    """Which of some hashes their text has more than once, and which of these are not its first."""
-    order = np.lexsort((*hashes, owners))
-    same = np.ones(max(len(order) - 1, 0), np.bool_)
-    for column in (owners, *hashes):
-        ordered = column[order]
-        same &= ordered[1:] == ordered[:-1]
-    later = np.zeros(len(order), np.bool_)
-    later[order[1:]] = same
-    several = later.copy()
-    several[order[:-1]] |= same
-    return several, later
+def _again(config: RepeatedSubstringsConfig, compared: _Compared) -> tuple[Ints, Ints]:
+    """The windows that their text has more than once, and which of these go for that."""
+    anchors, tokens = compared.anchors, compared.tokens
+    if not config.within_texts:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    windows = anchors.windows_of(repeats_within(compared.owners, anchors.hashes)[0])
+    hashes = range_hashes(tokens.hashes, windows, windows + config.min_tokens)
+    several, later = repeats_within(_texts_at(tokens, windows), *hashes.T)
+    return windows[several], windows[several if config.keep == "none" else later]
 
 
-def _covered(tokens: Tokens, windows: Ints, size: int) -> Flags:
-    """Which tokens lie in some windows."""
-    steps = np.bincount(windows, minlength=len(tokens.starts) + 1)
-    steps -= np.bincount(windows + size, minlength=len(steps))
+def _covered(tokens: Tokens, size: int, begins: Ints, ends: Ints) -> Flags:
+    """Which tokens lie in some windows, of which there are ranges."""
+    steps = np.bincount(begins, minlength=len(tokens.starts) + 1)
+    steps -= np.bincount(ends + size - 1, minlength=len(steps))
     return np.cumsum(steps[:-1]) > 0
 
 
@@ -238,12 +264,8 @@ def _spans(compared: _Compared, removed: Flags, unit: str) -> tuple[Ints, Ints]:
     stay, as they end what comes before. Spans of bytes are cut to whole characters.
     """
     texts, tokens = compared.texts, compared.tokens
-    first, last = np.zeros((2, len(removed)), np.bool_)
-    begins = tokens.documents[:-1][np.diff(tokens.documents) > 0]
-    first[begins] = last[begins[1:] - 1] = True
-    last[-1:] = True
-    opens = np.flatnonzero(removed & (first | ~np.append(False, removed[:-1])[: len(removed)]))
-    closes = np.flatnonzero(removed & (last | ~np.append(removed[1:], False)[: len(removed)]))
+    first, last = first_and_last(tokens.documents)
+    opens, closes = flagged_runs(tokens.documents, removed)
     of = _texts_at(tokens, opens)
     if unit == "byte":
         starts, ends = tokens.starts[opens], tokens.ends[closes]
@@ -269,8 +291,7 @@ def _to_characters(texts: Texts, starts: Ints, ends: Ints) -> None:
 
 
 def _load_first(config: RepeatedSubstringsConfig, answers: pa.RecordBatch) -> Kernel:
-    none = pa.RecordBatch.from_pylist([], schema=ANSWERS)
-    return lookup_of_windows(config, answers).load(config, none)
+    return comparison_of_runs(config, answers).load(config, pa.RecordBatch.from_pylist([], schema=SHARED))
 
 
 def _load(config: RepeatedSubstringsConfig, _assets: Assets) -> Kernel:
@@ -289,8 +310,9 @@ OPERATOR = TextOperator(
         max_answers=lambda _config: 1,
         offered_keys=offered_anchors,
         load=_load_first,
-        second=lookup_of_windows,
+        second=comparison_of_runs,
         least_total=lambda _config: 2,
+        repeats=MOST_REPEATS,
         sent_bytes=4,  # fourteen tokens of 5 bytes, which take 25 in a store, send 96
     ),
     memory=152,

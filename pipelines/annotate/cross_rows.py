@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.operators import ANSWERS, KEYS, RowLookup, RowTotals, TextOperator
 from winnow.pipelines.annotate.meeting import Meeting
+from winnow.pipelines.annotate.row_comparisons import RowComparisonJob
 from winnow.pipelines.annotate.row_totals import RowTotalsJob
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.reading.columns import Column
@@ -71,8 +72,6 @@ _IDS = _ID.name
 class CrossRowJob(Meeting):
     """The meeting of the rows of a store for one operator that looks up rows. Picklable."""
 
-    first: "CrossRowJob | None" = None  # the job whose answers decide what this one looks up, if it is a second one
-
     @property
     def job(self) -> LinearJob:
         """The job that stores the answers for every shard that asked."""
@@ -84,17 +83,9 @@ class CrossRowJob(Meeting):
 
     @property
     def lookup(self) -> RowLookup:
-        """How the operator looks up rows: of a second lookup, what is the same for all shards."""
-        return self.lookup_of(None)
-
-    def lookup_of(self, shard: int | None) -> RowLookup:
-        """The lookup for a shard's rows; None: one from no answers."""
-        if self.first is None:
-            assert isinstance(self.operator.lookup, RowLookup)
-            return self.operator.lookup
-        assert self.first.lookup.second is not None
-        none = pa.RecordBatch.from_pylist([], schema=ANSWERS)
-        return self.first.lookup.second(self.prepared, none if shard is None else self.first.found(shard))
+        """How the operator looks up rows."""
+        assert isinstance(self.operator.lookup, RowLookup)
+        return self.operator.lookup
 
     def _send(self, group: int) -> Iterator[AddressedBlock]:
         lines = (line for shard in self.shards.in_group(group) for line in self._lines(shard))
@@ -103,11 +94,11 @@ class CrossRowJob(Meeting):
 
     def _lines(self, shard: int) -> Iterator[pa.RecordBatch]:
         """What a shard offers, batch by batch, and what it asks for, which is kept."""
-        prepared, lookup = self.prepared, self.lookup_of(shard)
+        prepared, lookup = self.prepared, self.lookup
         asked = [pa.array([], KEYS)]
         for numbers, batch, ids in self.read(shard):
             rows, keys = lookup.offered_keys(prepared, batch)
-            yield offered(keys, ids.take(pa.array(rows)), global_rows(shard, numbers[rows]), self._most)
+            yield offered(keys, ids.take(pa.array(rows)), global_rows(shard, numbers[rows]), self._most, lookup.repeats)
             wanted = keys if lookup.wanted_keys is None else lookup.wanted_keys(prepared, batch).drop_null()
             asked.append(wanted.unique())
         keys = pa.concat_arrays(asked).unique()
@@ -188,11 +179,12 @@ def put_cross_row_job(
     listed = ShardList(objects, path, scratch, ListedShard, groups)
     steps = JobSteps(objects, scratch, shuffle)
     job: Meeting
-    if isinstance(operator.lookup, RowTotals):
+    if first is not None:
+        job = RowComparisonJob(bound, steps, listed, 1, first)
+    elif isinstance(operator.lookup, RowTotals):
         job = RowTotalsJob(bound, steps, listed, 1)
     else:
-        assert first is None or isinstance(first, CrossRowJob)
-        job = CrossRowJob(bound, steps, listed, 1, first)
+        job = CrossRowJob(bound, steps, listed, 1)
     return replace(job, partitions=partitions_for(size * job.lookup.sent_bytes))
 
 
@@ -215,17 +207,21 @@ def covered_shards(bound: BoundOperator, state: StoreState) -> list[ListedShard]
     ]
 
 
-def offered(keys: pa.Array, ids: pa.Array, rows: Words, most: int) -> pa.RecordBatch:
-    """Of each key that some rows offer, the rows with the smallest ids; the first has the number of all."""
+def offered(keys: pa.Array, ids: pa.Array, rows: Words, most: int, repeats: int | None = None) -> pa.RecordBatch:
+    """Of each key that some rows offer, the rows with the smallest ids; the first has the number of all.
+
+    `repeats`: how many equal keys of a row count as one row; None for any number.
+    """
     lines = _batch(OFFERS, [keys, ids, rows, np.ones(len(rows), np.int64)])
     key, of = ids_column([lines], "key"), ids_column([lines], "id")
     order = np.lexsort((of[1], of[0], key[1], key[0]))
     key, of = _taken(key, order), _taken(of, order)
     once = run_starts(*key, *of)  # a row may offer a key several times
+    times = np.diff(np.append(once, len(order)))
     key, order = _taken(key, once), order[once]
-    starts, sizes, ranks = _runs(key)
+    starts, _, ranks = _runs(key)
     counts = np.zeros(len(order), np.int64)
-    counts[starts] = sizes
+    counts[starts] = np.add.reduceat(1 + (times - 1) // (repeats or len(rows) or 1), starts)
     kept = ranks < most
     return lines.take(pa.array(order[kept])).set_column(3, OFFERS.field("count"), pa.array(counts[kept]))
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.operators import KEYS, TEXT, Kernel, RowLookup, RowTotals, TextOperator
+from winnow.filters.operators import KEYS, TEXT, Kernel, RowComparison, RowLookup, RowTotals, TextOperator
 from winnow.pipelines.annotate.one_layer import selected
 from winnow.pipelines.annotate.rows import BatchRows, Excluded, status_codes
 from winnow.pipelines.binding.operators import BoundAssets, BoundOperator
@@ -73,7 +73,7 @@ class Meeting(ABC):
 
     @property
     @abstractmethod
-    def lookup(self) -> RowLookup | RowTotals:
+    def lookup(self) -> RowLookup | RowTotals | RowComparison:
         """How the operator looks across rows."""
 
     @property
@@ -104,7 +104,7 @@ class Meeting(ABC):
         found = find_part(self.steps.objects, self.steps.scratch, "answers", shard)
         return pa.RecordBatch.from_pylist([], schema=self.answer_schema) if found is None else found
 
-    def lookup_of(self, _shard: int) -> RowLookup | RowTotals:
+    def lookup_of(self, _shard: int) -> RowLookup | RowTotals | RowComparison:
         """The lookup for a shard's rows."""
         return self.lookup
 

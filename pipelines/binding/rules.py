@@ -35,6 +35,19 @@ SIZE = "bytes"
 """An integer column of this name, in any operator's layer, is the size of the text."""
 
 
+@dataclass(frozen=True, slots=True)
+class GuardedEdit:
+    """An edit whose cuts are counted, as too much of them is an alarm."""
+
+    share: Column  # of a text's words that it cuts
+    words: Column  # of the text
+
+    @property
+    def layer(self) -> str:
+        """The layer of its spans."""
+        return self.share.layer
+
+
 @dataclass(frozen=True)
 class RuleProgram:
     """Rules in order (of `eligible`, of duplicates, of `items`, of `keep`), and all that they read. Picklable."""
@@ -48,6 +61,7 @@ class RuleProgram:
     choice: Choice | None = None  # how representatives are chosen, if duplicates are dropped
     loss_alarms: LossAlarms = field(default_factory=LossAlarms)
     guarded: frozenset[str] = frozenset()  # reasons whose loss of half a source is an alarm that stops a plan
+    guarded_edits: tuple[GuardedEdit, ...] = ()  # of which the same holds
     item_lists: frozenset[str] = frozenset()  # the columns that have a value for each medium, for rules of `items`
     no_items_left: Literal["drop", "keep"] = "drop"  # what becomes of a row whose media are all dropped
 
@@ -125,7 +139,8 @@ def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RulePr
     if recipe.items:
         known |= dict.fromkeys((KEPT, DROPPED), ColumnInfo(nullable=False, type=pa.int64(), phase="keep"))
     problems = _add_table_columns(rules, tables, known)
-    problems += _unknown_expected(recipe, rules)
+    edits = _guarded_edits(recipe, by_name)
+    problems += _unknown_expected(recipe, rules, edits)
     unmeasured = [_unmeasured(rule, known, recipe, tables) for rule in rules]
     problems += dict.fromkeys(chain.from_iterable(unmeasured))  # a measure that a whole preset lacks is reported once
     named = [one for one, found in zip(rules, unmeasured, strict=True) if not found]
@@ -155,6 +170,7 @@ def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RulePr
         choice=choice,
         loss_alarms=recipe.loss_alarms,
         guarded=_guarded(recipe, rules),
+        guarded_edits=tuple(one for one in edits if one.layer not in recipe.loss_alarms.expected),
         item_lists=frozenset(of_media) & _names_read(rule for rule in rules if rule.phase == "items"),
         no_items_left=recipe.no_items_left,
     )
@@ -166,6 +182,16 @@ def _guarded(recipe: Recipe, rules: Iterable[ProgramRule]) -> frozenset[str]:
     read = {one.rule.reason: columns_read(one.rule.drop) for one in rules}
     found = {reason for reason, names in read.items() if layers & {".".join(name.split(".")[:2]) for name in names}}
     return frozenset(found - set(recipe.loss_alarms.expected))
+
+
+def _guarded_edits(recipe: Recipe, columns: Mapping[str, Column]) -> tuple[GuardedEdit, ...]:
+    """Return the edits by spans of operators that say how much of a text these cover, and whose losses are guarded."""
+    edited = {".".join(entry.name.split(".")[:2]) for entry in recipe.edits}
+    return tuple(
+        GuardedEdit(*(columns[f"{one.entry.layer}.{name}"] for name in one.operator.covered))
+        for one in measurements(recipe)
+        if one.operator.guarded and one.operator.covered and one.entry.layer in edited
+    )
 
 
 def _names_read(rules: Iterable[ProgramRule]) -> frozenset[str]:
@@ -278,9 +304,9 @@ def _unmeasured(
     return [Problem(program_rule.rule.place, where, complaint) for complaint in complaints]
 
 
-def _unknown_expected(recipe: Recipe, rules: Sequence[ProgramRule]) -> list[Problem]:
-    """Return a problem for each expected loss to a rule that does not exist."""
-    reasons = sorted({one.rule.reason for one in rules if one.phase in PHASES})
+def _unknown_expected(recipe: Recipe, rules: Sequence[ProgramRule], edits: Iterable[GuardedEdit]) -> list[Problem]:
+    """Return a problem for each expected loss to a rule, or a guarded edit, that does not exist."""
+    reasons = sorted({one.rule.reason for one in rules if one.phase in PHASES} | {one.layer for one in edits})
     return [
         Problem(
             recipe.loss_alarms.place,

@@ -17,11 +17,11 @@ def pinned_rules(
 ) -> PinnedProgram | None:
     """Pin the recipe's rules to a generation, with `more` layers in addition to those that the rules read.
 
-    Returns None if the recipe has no rules, nothing is forgotten, and `more` is empty. RecipeError if a rule cannot
-    run, or a layer is missing or was made with other settings.
+    Returns None if the recipe has no rules and no guarded edits, nothing is forgotten, and `more` is empty. RecipeError
+    if a rule cannot run, or a layer is missing or was made with other settings.
     """
     program = recipe.rules
-    if not program.rules and not more and not hidden_rows(store, generation):
+    if not program.rules and not program.guarded_edits and not more and not hidden_rows(store, generation):
         return None
     keys = expected_keys(recipe.ingest(store), recipe.operators, store, generation)
     keys |= generation_keys(store, recipe, generation)

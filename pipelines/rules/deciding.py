@@ -14,11 +14,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.preferences import Choice
-from winnow.pipelines.binding.rules import CAPTION_LANGUAGE, MEASURED_LANGUAGES
+from winnow.pipelines.binding.rules import CAPTION_LANGUAGE, MEASURED_LANGUAGES, GuardedEdit
 from winnow.pipelines.reading.columns import MEDIA, Column, read_aligned
 from winnow.pipelines.reading.item_lists import ItemLists, represented_lists
 from winnow.pipelines.rules.decisions import (
     WORD,
+    Cuts,
     DecisionCounts,
     ItemDecisions,
     Masks,
@@ -130,7 +131,8 @@ def decide_shard(
         _set_bit(block_fired, ~seen, len(pinned.program.rules))
         languages = languages_of(block, pinned.languages, rows)
         sizes, textless = sizes_of(block, pinned.size), _textless(block, pinned.text_statuses, pinned.size)
-        counts.append(count_block(shard.source, languages, sizes, block_fired, block_null, textless))
+        cuts = _cuts(block, pinned.guarded_edits)
+        counts.append(count_block(shard.source, languages, sizes, block_fired, block_null, textless, cuts))
         domains.append(block[_DOMAIN.name])
         if decided.items is not None:
             items.add(shard.source, decided.items, block, languages, block_fired, len(pinned.program.rules))
@@ -291,6 +293,15 @@ def _textless(
     found = pc.and_(empty, pc.is_in(block[_MODALITY.name], pa.array(["text", "other"])))
     textless: NDArray[np.bool_] = found.to_numpy(zero_copy_only=False)
     return textless
+
+
+def _cuts(block: Mapping[str, pa.Array], edits: Sequence[GuardedEdit]) -> Cuts | None:
+    """Return the words of each row, and how many of them edits cut; no spans that several cut count beyond a text."""
+    if not edits:
+        return None
+    words, *_ = (pc.fill_null(block[edit.words.name], 0).to_numpy(zero_copy_only=False) for edit in edits)
+    shares = [pc.fill_null(block[edit.share.name], 0).to_numpy(zero_copy_only=False) for edit in edits]
+    return words, np.rint(words * np.minimum(np.sum(shares, 0), 1)).astype(np.int64)
 
 
 def size_columns(size: Column | None) -> list[Column]:

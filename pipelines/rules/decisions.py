@@ -23,6 +23,10 @@ Masks: TypeAlias = NDArray[np.uint64]
 """A row of words for each sample: bit i of a row is bit i % 64 of its word i // 64."""
 
 
+Cuts: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""The words of each sample, and how many of them edits cut."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Outcome:
     """The decision on a sample: its source and language, and every rule that fired."""
@@ -65,6 +69,8 @@ _COUNTS = pa.schema(
         pa.field("textless", pa.bool_(), nullable=False),
         pa.field("rows", pa.int64(), nullable=False),
         pa.field("bytes", pa.int64(), nullable=False),
+        pa.field("words", pa.int64(), nullable=False),  # of texts that guarded edits were measured for
+        pa.field("cut", pa.int64(), nullable=False),  # of these, what the edits cut
     ]
 )
 _MAX_UNMERGED = 1 << 20  # the most rows of outcomes in memory before they are summed
@@ -118,7 +124,8 @@ class DecisionCounts:
 
 
 def _sum_tables(tables: Sequence[pa.Table]) -> pa.Table:
-    grouped = pa.concat_tables(tables).group_by(_KEYS, use_threads=False).aggregate([("rows", "sum"), ("bytes", "sum")])
+    sums = [(name, "sum") for name in _COUNTS.names[len(_KEYS) :]]
+    grouped = pa.concat_tables(tables).group_by(_KEYS, use_threads=False).aggregate(sums)
     return grouped.rename_columns(_COUNTS.names).cast(_COUNTS)
 
 
@@ -207,25 +214,35 @@ def count_block(
     fired: Masks,
     null: Masks | None,
     textless: NDArray[np.bool_] | None = None,
+    cuts: Cuts | None = None,
 ) -> DecisionCounts:
     """Count the outcomes of a block of rows of one source.
 
     `languages`: dictionary-encoded, without nulls; `fired`: the rules that fired for each row, `null` those because of
-    a null condition (None for none); `textless`: samples of text without any (None for none).
+    a null condition (None for none); `textless`: samples of text without any (None for none);
+    `cuts`: what guarded edits cut (None for nothing).
     """
+    none = np.zeros(len(fired), np.int64)
+    words, cut = cuts or (none, none)
     columns = {
         "language": languages.indices,
         "fired": _as_bytes(fired),
         "null": _as_bytes(np.zeros_like(fired) if null is None else null),
         "textless": pa.array(np.zeros(len(fired), np.bool_) if textless is None else textless),
         "bytes": pa.array(sizes),
+        "words": pa.array(words),
+        "cut": pa.array(cut),
     }
-    grouped = pa.table(columns).group_by(_KEYS[1:], use_threads=False).aggregate([("bytes", "count"), ("bytes", "sum")])
+    sums = [("bytes", "count"), ("bytes", "sum"), ("words", "sum"), ("cut", "sum")]
+    grouped = pa.table(columns).group_by(_KEYS[1:], use_threads=False).aggregate(sums)
     table = pa.table(
         [
             pa.array([source]).take(pa.array(np.zeros(grouped.num_rows, np.int64))),
             languages.dictionary.take(grouped["language"].combine_chunks()).cast(pa.string()),
-            *(grouped[name] for name in ("fired", "null", "textless", "bytes_count", "bytes_sum")),
+            *(
+                grouped[name]
+                for name in ("fired", "null", "textless", "bytes_count", "bytes_sum", "words_sum", "cut_sum")
+            ),
         ],
         schema=_COUNTS,
     )

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 from winnow.filters.duplicates.kind import find_kind
 from winnow.pipelines.binding.rule_presets import ProgramRule
+from winnow.pipelines.rules.deciding import UNKNOWN
 from winnow.pipelines.rules.decisions import DecisionCounts
 from winnow.pipelines.rules.representatives.candidates import LargeCluster
 from winnow.pipelines.rules.representatives.replaced import NONE_COMPARED, UnequalTexts
@@ -24,9 +25,9 @@ LEAST_ADDRESSES = 20
 """Samples dropped for an equal address that are enough for an alarm: half of so many are no chance."""
 
 GUARDED_LOSS = 0.5
-"""The share of a source that a guarded rule may drop without an alarm."""
+"""The share of a source that a guarded rule may drop, or a guarded edit cut, without an alarm."""
 
-LossOf: TypeAlias = Literal["source", "language", "cluster", "clusters", "addresses", "rule"]
+LossOf: TypeAlias = Literal["source", "language", "cluster", "clusters", "addresses", "rule", "edit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,32 @@ def find_rule_alarms(
         )
         for (source, number), loss in sorted(losses.items())
         if loss.eligible >= min_rows and loss.share > GUARDED_LOSS
+    )
+
+
+def find_edit_alarms(layers: Sequence[str], counts: DecisionCounts, min_rows: int) -> tuple[Alarm, ...]:
+    """Find every source and language of which guarded edits cut more than half the words that rules keep.
+
+    `layers`: those of the edits' spans.
+    """
+    losses: dict[tuple[str, str], tuple[int, Loss]] = {}
+    for outcome in counts.table.to_pylist() if layers else ():
+        if not int.from_bytes(outcome["fired"], "big"):
+            for group in (("source", outcome["source"]), ("language", outcome["language"])):
+                rows, loss = losses.get(group, (0, Loss(0, 0)))
+                losses[group] = rows + outcome["rows"], loss + Loss(outcome["words"], outcome["cut"])
+    losses.pop(("language", UNKNOWN), None)  # not a language
+    return tuple(
+        Alarm(
+            "edit",
+            name,
+            f"edits by {' and '.join(layers)} cut {loss.lost:,} of {loss.eligible:,} words that the rules keep of the "
+            f"{of} {name} ({100 * loss.share:.1f} %); if its evaluation sets are not the corpus itself, accept it with "
+            f"loss_alarms: {{expected: [{', '.join(layers)}]}}",
+            _rounded_up(loss.lost, loss.eligible),
+        )
+        for (of, name), (rows, loss) in sorted(losses.items(), key=lambda one: (one[0][0] != "source", one[0]))
+        if rows >= min_rows and loss.share > GUARDED_LOSS
     )
 
 

@@ -26,7 +26,7 @@ from winnow.pipelines.store.kept_facts import fact_inputs, find_facts, put_facts
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.records import FactInputs, Generation
 
-VERSION = 4
+VERSION = 5
 """The version of everything that turns rows into a record; raise it when the same rows give another one."""
 
 
@@ -41,6 +41,8 @@ class OutcomeCounts:
     textless: tuple[bool, ...] = ()
     rows: tuple[int, ...] = ()
     bytes: tuple[int, ...] = ()
+    words: tuple[int, ...] = ()  # of texts that guarded edits were measured for
+    cut: tuple[int, ...] = ()  # of these, what the edits cut
 
     @classmethod
     def of(cls, counts: DecisionCounts) -> "OutcomeCounts":
@@ -111,6 +113,7 @@ class DecisionRequest:
             "languages": [column.name for column in pinned.languages],
             "size": None if pinned.size is None else pinned.size.name,
             "text_statuses": [column.name for column in pinned.text_statuses],
+            "guarded_edits": [edit.layer for edit in pinned.guarded_edits],
             "detectors": None if self.detectors is None else [_detector(detector) for detector in self.detectors],
             "scores": list(self.scores),
             "basis": self.basis.to_json(),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.operators import BoundOperator
-from winnow.pipelines.binding.rules import MEASURED_LANGUAGES, RuleProgram
+from winnow.pipelines.binding.rules import MEASURED_LANGUAGES, GuardedEdit, RuleProgram
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.store import layout
@@ -92,11 +92,13 @@ class PinnedProgram:
     languages: tuple[Column, ...]
     size: Column | None
     text_statuses: tuple[Column, ...] = ()
+    guarded_edits: tuple[GuardedEdit, ...] = ()
 
     @property
     def described(self) -> tuple[Column, ...]:
         """The columns that describe rows: they are counted by them, and decided without them."""
-        return (*self.languages, *self.text_statuses, *(() if self.size is None else (self.size,)))
+        cuts = (column for edit in self.guarded_edits for column in (edit.share, edit.words))
+        return (*self.languages, *self.text_statuses, *cuts, *(() if self.size is None else (self.size,)))
 
     @property
     def wide(self) -> bool:
@@ -112,7 +114,7 @@ class PinnedProgram:
     @property
     def only_eligible(self) -> "PinnedProgram":
         """The rules of `eligible` alone, for the pass before duplicates are known, which counts nothing."""
-        return replace(self, program=self.program.only_eligible(), languages=())
+        return replace(self, program=self.program.only_eligible(), languages=(), guarded_edits=())
 
     def with_layers(self, generation: Generation, layers: Iterable[str]) -> "PinnedProgram":
         """The same rules, with the objects of more layers of the generation."""
@@ -199,7 +201,9 @@ def pin(
     size = next(iter(_readable(store, generation, sizes, samples, keys, rows)), None)
     statuses = _readable(store, generation, program.text_statuses, samples, keys, rows)
     statuses = statuses if len(statuses) == len(program.text_statuses) else ()
-    pinned = PinnedProgram(store, program, (), languages, size, statuses)
+    shares = _readable(store, generation, [edit.share for edit in program.guarded_edits], samples, keys, rows)
+    edits = tuple(edit for edit in program.guarded_edits if edit.share in shares)
+    pinned = PinnedProgram(store, program, (), languages, size, statuses, edits)
     read = {layout.SAMPLES, *program.layers, *more, *(column.layer for column in pinned.described)}
     shards = PinnedShards({layer: rows[layer] for layer in sorted(read)}, _hidden(store, generation))
     return replace(pinned, shards=shards)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from winnow.pipelines.binding.rule_presets import ProgramRule
 from winnow.pipelines.rules.deciding import UNKNOWN
 from winnow.pipelines.rules.decisions import DecisionCounts, Tally, bits_of
-from winnow.pipelines.rules.guards import Alarm, Loss, find_alarms, find_rule_alarms
+from winnow.pipelines.rules.guards import Alarm, Loss, find_alarms, find_edit_alarms, find_rule_alarms
 from winnow.pipelines.rules.losses import (
     OutsideLanguages,
     RuleLoss,
@@ -178,6 +178,7 @@ def summarise_rules(
         alarms=(
             *_alarms(pinned, counts, duplicates),
             *find_rule_alarms(rules, pinned.program.guarded, counts, bounds.min_rows),
+            *find_edit_alarms([edit.layer for edit in pinned.guarded_edits], counts, bounds.min_rows),
         ),
         losses=(*losses, *uneven),
         textless=count_textless(counts),

@@ -26,6 +26,9 @@ from winnow.schemas.rows.samples import SAMPLES
 
 SLUG = Matching(r"[a-z0-9_-]{1,40}", "a name of 1 to 40 characters from a-z, 0-9, _ and -")
 REASON = Matching(r"[a-z0-9_-]{1,60}", "a reason of 1 to 60 characters from a-z, 0-9, _ and -")
+_REASON_OR_LAYER = Matching(
+    r"[a-z0-9_-]{1,60}|[a-z0-9_]+\.[a-z0-9_.]+", "a reason of 1 to 60 characters from a-z, 0-9, _ and -, or a layer"
+)
 OPERATOR = Matching(
     r"[a-z][a-z0-9_]{0,39}\.[a-z][a-z0-9_]{0,39}", "a dotted name of a-z, 0-9 and _, such as text.gopher"
 )
@@ -298,11 +301,14 @@ class ThresholdEntry:
 
 @dataclass(frozen=True)
 class LossAlarms:
-    """Which losses of a language or a source to one rule are printed as alarms; they stop nothing."""
+    """Which losses of a language or a source to one rule are printed as alarms; they stop nothing.
+
+    `expected` names rules by their reason, and guarded edits by the layer of their spans.
+    """
 
     max_loss: Annotated[float, Between(0, 1)] = 0.9
     min_rows: Annotated[int, Between(1, 1 << 40)] = 20
-    expected: tuple[Annotated[str, REASON], ...] = ()
+    expected: tuple[Annotated[str, _REASON_OR_LAYER], ...] = ()
     place: Place = field(default=Place("", 0), metadata=NOT_WRITTEN, compare=False)
 
 

@@ -90,6 +90,24 @@ def test_what_is_found_is_cut_out_by_an_edit(tmp_path: Path) -> None:
 
 
 @pytest.mark.processes
+def test_a_corpus_that_an_edit_cuts_out_is_an_alarm(tmp_path: Path) -> None:
+    write(tmp_path, "max_ngram_words: 8", "edits: [{text.contamination: {replace: delete, when_null: keep}}]")
+    recipe = tmp_path / "recipe.yaml"
+    text = recipe.read_text().replace("lines: {file: lines.txt}", "lines: {file: pages/a.jsonl, question: [text]}")
+    recipe.write_text(f"{text}loss_alarms: {{min_rows: 10}}\n")
+    refused = run_here(tmp_path, "run", "recipe.yaml", "--workers", "2")
+    assert_told(ended(refused, 1), "text.contamination", "words", "of the source pages", "loss_alarms", "expected")
+    assert_told(refused.out, "ALARM", "source pages")
+    told = ended(run_here(tmp_path, "plan", "recipe.yaml"), 1)
+    assert_told(told, "text.contamination", "of the source pages")
+    recipe.write_text(f"{text}loss_alarms: {{min_rows: 10, expected: [text.contaminatio]}}\n")
+    assert_told(ended(run_here(tmp_path, "plan", "recipe.yaml"), 1), "loss_alarms.expected", "text.contamination")
+    recipe.write_text(f"{text}loss_alarms: {{min_rows: 10, expected: [text.contamination]}}\n")
+    ended(run_here(tmp_path, "run", "recipe.yaml", "--workers", "1"))
+    assert all(len(one) < 40 for one in left(tmp_path))
+
+
+@pytest.mark.processes
 def test_bad_sets_are_refused_before_anything_is_read(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "lines.txt").write_bytes(b"caf\xe9 au lait\n")

@@ -1,11 +1,14 @@
 """Words, lines or sentences of a column of texts, as byte ranges of its values buffer."""
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,36 @@ def strings_at(texts: Texts, starts: npt.NDArray[np.int64], ends: npt.NDArray[np
 def owners_of(bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The text of each piece, where text i has the pieces `bounds[i]` to `bounds[i + 1]`."""
     return np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+
+
+def flagged_runs(bounds: npt.NDArray[np.int64], flags: Flags) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The first and the last piece of each run of flagged pieces of a text; `bounds`: those between texts."""
+    first, last = first_and_last(bounds)
+    opens = np.flatnonzero(flags & (first | ~np.append(False, flags[:-1])[: len(flags)]))
+    closes = np.flatnonzero(flags & (last | ~np.append(flags[1:], False)[: len(flags)]))
+    return opens, closes
+
+
+def first_and_last(bounds: npt.NDArray[np.int64]) -> tuple[Flags, Flags]:
+    """Which pieces are the first and the last of their text."""
+    some = np.flatnonzero(np.diff(bounds))
+    first, last = np.zeros((2, bounds[-1]), np.bool_)
+    first[bounds[some]] = last[bounds[some + 1] - 1] = True
+    return first, last
+
+
+def repeats_within(owners: npt.NDArray[np.int64], *halves: npt.NDArray[np.uint64]) -> tuple[Flags, Flags]:
+    """Which values their text has more than once, and which of these are not its first; `owners`: the text of each."""
+    order = np.lexsort((*halves, owners))
+    same = np.ones(max(len(order) - 1, 0), np.bool_)
+    for column in (owners, *halves):
+        ordered = column[order]
+        same &= ordered[1:] == ordered[:-1]
+    later = np.zeros(len(order), np.bool_)
+    later[order[1:]] = same
+    several = later.copy()
+    several[order[:-1]] |= same
+    return several, later
 
 
 def shares_of_characters(

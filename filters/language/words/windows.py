@@ -58,6 +58,11 @@ class Anchors:
         """The first token of the first window of each anchor."""
         return self.windows[self.bounds[:-1]]
 
+    @property
+    def keys(self) -> Hashes:
+        """A row of two halves for each anchor."""
+        return np.stack([self.hashes, np.zeros_like(self.hashes)], 1)
+
     def windows_of(self, chosen: npt.NDArray[np.bool_]) -> Ints:
         """The windows of some anchors."""
         return self.windows[np.repeat(chosen, np.diff(self.bounds))]
@@ -73,7 +78,7 @@ def bytes_of(texts: Texts) -> Tokens:
     """Every byte as a token."""
     begin, end = int(texts.offsets[0]), int(texts.offsets[-1])
     starts = np.arange(begin, end)
-    hashes = _byte_hashes()[texts.buffer[begin:end]]
+    hashes = hashes_of_bytes(texts.buffer[begin:end])
     return Tokens(texts.offsets - begin, starts, starts + 1, np.zeros(end - begin, np.bool_), hashes)
 
 
@@ -89,15 +94,18 @@ def anchors_of(tokens: Tokens, size: int) -> Anchors:
     return Anchors(windows, np.append(begins, len(windows)), hashes[places[begins]])
 
 
-def window_hashes(tokens: Tokens, size: int, windows: Ints) -> Hashes:
-    """The hashes of windows, given their first tokens, ascending: a row of two halves each."""
-    powers = np.array([pow(base, size, _PRIME) for base in _BASES], np.uint64)
-    found: Hashes = _window_hashes(tokens.hashes, tokens.documents, size, windows, powers)
+def range_hashes(hashes: Hashes, begins: Ints, ends: Ints) -> Hashes:
+    """The hashes of ranges of tokens, whose begins and ends ascend: a row of two halves each."""
+    least, most = (int(edge(ends - begins)) if len(begins) else 0 for edge in (np.min, np.max))
+    powers = np.empty((most - least + 1, 2), np.uint64)
+    powers[0] = [pow(base, least, _PRIME) for base in _BASES]
+    found: Hashes = _range_hashes(hashes, begins, ends, powers, least)
     return found
 
 
-def _byte_hashes() -> Hashes:
-    hashes: Hashes = _mixed_all(np.arange(1, 257, dtype=np.uint64))
+def hashes_of_bytes(values: npt.NDArray[np.uint8]) -> Hashes:
+    """The hash of each byte as a token."""
+    hashes: Hashes = _mixed_all(np.arange(1, 257, dtype=np.uint64))[values]
     return hashes
 
 
@@ -175,21 +183,23 @@ def _piece_hashes(hashes, documents, piece, power):  # type: ignore[no-untyped-d
 def _lowest(hashes, documents, size, pieces):  # type: ignore[no-untyped-def]
     """For each token: the place of the lowest hash among the pieces of the window that begins there, or -1."""
     found = np.full(len(hashes), -1, np.int64)
-    waiting = np.empty(pieces, np.int64)  # a ring: places of hashes that ascend, each the lowest from there on
+    room = 1
+    while room <= pieces:
+        room *= 2
+    waiting = np.empty(room, np.int64)  # a ring: places of hashes that ascend, each the lowest from there on
+    last = room - 1  # a power of two less one, as division is slow
     for document in range(len(documents) - 1):
         first = documents[document]
-        head = 0
-        held = 0
+        head = tail = 0
         for at in range(first, documents[document + 1] - (size - pieces)):
-            if held and waiting[head] <= at - pieces:
-                head = (head + 1) % pieces
-                held -= 1
-            while held and hashes[waiting[(head + held - 1) % pieces]] > hashes[at]:
-                held -= 1
-            waiting[(head + held) % pieces] = at
-            held += 1
+            if head < tail and waiting[head & last] <= at - pieces:
+                head += 1
+            while head < tail and hashes[waiting[(tail - 1) & last]] > hashes[at]:
+                tail -= 1
+            waiting[tail & last] = at
+            tail += 1
             if at - first >= pieces - 1:
-                found[at - pieces + 1] = waiting[head]
+                found[at - pieces + 1] = waiting[head & last]
     return found
 
 
@@ -210,27 +220,32 @@ def _product(one, other):  # type: ignore[no-untyped-def]
     )
 
 
+@inlined
+def _appended(value, hashed, number):  # type: ignore[no-untyped-def]
+    return _reduced(_product(value, uint64(_BASES[number])) + _reduced(hashed))
+
+
 @kernel
-def _window_hashes(hashes, documents, size, windows, powers):  # type: ignore[no-untyped-def]
-    found = np.empty((len(windows), 2), np.uint64)
-    document = -1
-    at = np.int64(0)  # the token after those that are hashed
-    first = second = uint64(0)
-    for number in range(len(windows)):
-        begin = windows[number]
-        if number == 0 or begin >= documents[document + 1] or begin - windows[number - 1] >= size:
-            while document < 0 or begin >= documents[document + 1]:
-                document += 1
-            at, first, second = begin, uint64(0), uint64(0)
-            held = begin
-        while at < begin + size:
-            value = _reduced(hashes[at])
-            first = _reduced(_product(first, uint64(_BASES[0])) + value)
-            second = _reduced(_product(second, uint64(_BASES[1])) + value)
-            if at - held >= size:
-                value = _reduced(hashes[at - size])
-                first = _reduced(first + (_MODULUS - _product(value, powers[0])))
-                second = _reduced(second + (_MODULUS - _product(value, powers[1])))
-            at += 1
-        found[number, 0], found[number, 1] = first, second
+def _range_hashes(hashes, begins, ends, powers, least):  # type: ignore[no-untyped-def]
+    """A range is what there is to its end, without what there is to its begin, moved up by as many tokens."""
+    for length in range(1, len(powers)):
+        powers[length, 0] = _product(powers[length - 1, 0], uint64(_BASES[0]))
+        powers[length, 1] = _product(powers[length - 1, 1], uint64(_BASES[1]))
+    found = np.empty((len(begins), 2), np.uint64)
+    before = after = np.int64(0)  # the tokens after those that are hashed, up to a begin and up to an end
+    first = second = first_all = second_all = uint64(0)
+    for number in range(len(begins)):
+        begin, end = begins[number], ends[number]
+        if begin >= after:
+            before = after = begin
+            first = second = first_all = second_all = uint64(0)
+        while before < begin:
+            first, second = _appended(first, hashes[before], 0), _appended(second, hashes[before], 1)
+            before += 1
+        while after < end:
+            first_all, second_all = _appended(first_all, hashes[after], 0), _appended(second_all, hashes[after], 1)
+            after += 1
+        power = powers[end - begin - least]
+        found[number, 0] = _reduced(first_all + (_MODULUS - _product(first, power[0])))
+        found[number, 1] = _reduced(second_all + (_MODULUS - _product(second, power[1])))
     return found

@@ -90,11 +90,11 @@ def _differences(recipe: Recipe, entry: PresetRules) -> list[str]:
 
 
 def _alarms(about: DecidedRules) -> Iterator[Problem]:
-    """Refuses a plan with alarms on duplicates and guarded rules that the recipe does not accept."""
+    """Refuses a plan with alarms on duplicates, guarded rules and edits that the recipe does not accept."""
     recipe = about.recipe
-    of_rules = [alarm for alarm in about.rules.alarms if alarm.of == "rule"]
+    of_rules = [alarm for alarm in about.rules.alarms if alarm.of in ("rule", "edit")]
     if recipe.config.dedupe is not None:
-        others = [alarm for alarm in about.rules.alarms if alarm.of != "rule"]
+        others = [alarm for alarm in about.rules.alarms if alarm not in of_rules]
         require_accepted(recipe.config.dedupe, others, recipe.file)
     for alarm in of_rules:
         yield Problem(Place(recipe.file, 0), "", alarm.message)

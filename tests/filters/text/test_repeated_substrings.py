@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.filters.text.lines.line_rules import assert_spans_hold
-from winnow.filters.operators import ANSWERS, TEXT, RowLookup
+from winnow.filters.operators import ANSWERS, TEXT, RowComparison, RowLookup
 from winnow.filters.spans import edited
 from winnow.filters.text.repeated_substrings import ID, OPERATOR, RepeatedSubstringsConfig
 
@@ -37,14 +37,26 @@ def answered(lookup: RowLookup, config: RepeatedSubstringsConfig, batch: pa.Reco
     return pa.RecordBatch.from_pylist([dict(zip(ANSWERS.names, one, strict=True)) for one in met], schema=ANSWERS)
 
 
-def measured(texts: Sequence[str], numbers: Sequence[int] | None = None, **settings: Any) -> list[dict[str, Any]]:
+def comparison(config: RepeatedSubstringsConfig, batch: pa.RecordBatch, crowded: bool = False) -> RowComparison:
+    """How runs of these rows are compared; `crowded`: as if every anchor that two rows have were in very many."""
+    assert isinstance(OPERATOR.lookup, RowLookup)
+    assert OPERATOR.lookup.second is not None
+    answers = answered(OPERATOR.lookup, config, batch)
+    if crowded:
+        answers = answers.set_column(2, ANSWERS.field("total"), pa.array([1 << 40] * len(answers), pa.int64()))
+    return OPERATOR.lookup.second(config, answers)
+
+
+def measured(
+    texts: Sequence[str], numbers: Sequence[int] | None = None, crowded: bool = False, **settings: Any
+) -> list[dict[str, Any]]:
     """The layer of a store of these texts, whose ids are these numbers, or else count from 0."""
     config = RepeatedSubstringsConfig(**settings)
     batch = batch_of(texts, numbers or range(len(texts)))
-    assert isinstance(OPERATOR.lookup, RowLookup)
-    assert OPERATOR.lookup.second is not None
-    lookup = OPERATOR.lookup.second(config, answered(OPERATOR.lookup, config, batch))
-    kernel = lookup.load(config, answered(lookup, config, batch))
+    compared = comparison(config, batch, crowded)
+    shards = [batch.slice(0, 2), batch.slice(2)] if batch.num_rows > 2 else [batch]
+    lines = pa.concat_batches([compared.lines(config, shard) for shard in shards])
+    kernel = compared.load(config, compared.compare(config, lines))
     found: list[dict[str, Any]] = kernel(batch).to_pylist()
     parts = [kernel(batch.slice(at, 2)).to_pylist() for at in range(0, batch.num_rows, 2)]
     assert [row for part in parts for row in part] == found
@@ -140,12 +152,13 @@ _TEXTS = st.lists(_PIECES, max_size=12).map("".join)
         keep=st.sampled_from(["first", "none"]),
         within_texts=st.booleans(),
     ),
+    st.booleans(),
 )
 def test_what_is_removed_is_what_a_comparison_of_all_windows_finds(
-    texts: list[str], config: RepeatedSubstringsConfig
+    texts: list[str], config: RepeatedSubstringsConfig, crowded: bool
 ) -> None:
     settings = {name: getattr(config, name) for name in config.__slots__}
-    rows = measured(texts, **settings)
+    rows = measured(texts, crowded=crowded, **settings)
     for text, row, (size, repeated, kept) in zip(texts, rows, plain(texts, config), strict=True):
         assert (row["tokens"], row["repeated"], edited(text, row["removed"])) == (size, repeated, kept)
         assert row["removed_ratio"] == pytest.approx((len(text) - len(kept)) / max(len(text), 1))
@@ -230,16 +243,24 @@ def test_hostile_texts() -> None:
 
 
 def test_windows_whose_hashes_begin_alike_are_told_apart() -> None:
-    assert isinstance(OPERATOR.lookup, RowLookup)
-    assert OPERATOR.lookup.second is not None
     config, batch = RepeatedSubstringsConfig(), batch_of([NOTICE, NOTICE], [5, 6])
-    lookup = OPERATOR.lookup.second(config, answered(OPERATOR.lookup, config, batch))
-    key = lookup.offered_keys(config, batch)[1][0].as_py()
+    compared = comparison(config, batch, crowded=True)
+    key = compared.lines(config, batch)["asked"][0].as_py()
     near = [key[:8] + bytes([byte]) * 8 for byte in (0, 255)]
     for keys in (near, [near[0], key, near[1]], [key, *near]):
-        lines = [{"key": one, "id": bytes(16), "total": 2} for one in keys]
-        rows = lookup.load(config, pa.RecordBatch.from_pylist(lines, schema=ANSWERS))(batch).to_pylist()
+        answers = [{"key": one, "id": bytes(16), "begin": 0, "end": 1} for one in keys]
+        rows = compared.load(config, pa.RecordBatch.from_pylist(answers, schema=compared.answers))(batch).to_pylist()
         assert [row["repeated"] for row in rows] == [50 * (key in keys)] * 2
+
+
+def test_equal_runs_become_one_line_and_windows_of_crowded_anchors_bring_no_tokens() -> None:
+    config, batch = RepeatedSubstringsConfig(), batch_of([NOTICE] * 9, range(9))
+    for crowded in (False, True):
+        lines = comparison(config, batch, crowded).lines(config, batch)
+        assert len(lines["asked"].unique()) == len(lines) <= 11  # windows of the notice
+        assert {value.as_py() for value in lines["first"]} == {bytes(16)}
+        assert {value.as_py() for value in lines["last"]} == {(8).to_bytes(16, "big")}
+        assert {not run.as_py() for run in lines["run"]} == {crowded}
 
 
 def test_what_version_1_gives_never_changes() -> None:

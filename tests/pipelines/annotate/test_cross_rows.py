@@ -89,3 +89,11 @@ def test_a_picture_on_very_many_pages_takes_a_few_lines_and_all_pages_are_counte
     assert [batch.num_rows for batch in batches] == [4] * 4
     found = chosen([*batches, asks(4, {1})], 4, shards())
     assert found["total"].to_pylist() == [100_000] * 4
+
+
+def test_a_row_that_offers_a_key_very_often_counts_as_several() -> None:
+    keys = pa.array([value(key) for key in [1] * 17 + [2] * 8 + [3, 1]], pa.binary(16))
+    rows = np.array([0] * 26 + [1])
+    ids = pa.array([id_of(0, row) for row in rows.tolist()], pa.binary(16))
+    for repeats, totals in ((8, [3 + 1, 1, 1]), (None, [2, 1, 1])):
+        assert offered(keys, ids, global_rows(0, rows), 1, repeats)["count"].to_pylist() == totals

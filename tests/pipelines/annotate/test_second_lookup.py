@@ -1,4 +1,4 @@
-"""Two lookups of one operator in a row: the second looks up what the first one's answers say, shard by shard."""
+"""A lookup and a comparison of one operator in a row: compared is what the lookup's answers say, shard by shard."""
 
 import itertools
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.filters.text.test_repeated_substrings import batch_of, measured
 from winnow.filters.text.repeated_substrings import ID, OPERATOR
 from winnow.pipelines.annotate.cross_rows import CrossRowJob
+from winnow.pipelines.annotate.row_comparisons import RowComparisonJob
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.running.job_steps import JobSteps
@@ -40,7 +41,7 @@ def found(shards: Sequence[Sequence[tuple[int, str]]], groups: int) -> dict[int,
         listed.append(ListedShard(f"s{number}", "lines", len(rows), {layout.SAMPLES: put.path}))
     shard_list = ShardList(objects, put_shard_list(objects, "test", listed), "scratch", ListedShard, groups)
     first = CrossRowJob(bound, JobSteps(objects, "scratch"), shard_list, 2)
-    second = CrossRowJob(bound, JobSteps(objects, "second"), shard_list, 3, first)
+    second = RowComparisonJob(bound, JobSteps(objects, "second"), shard_list, 3, first)
     for job in (first, second):
         job.job.run_in_process()
     return {
