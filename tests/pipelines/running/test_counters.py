@@ -36,7 +36,9 @@ class Metered(Engine):
     counted: Counter[tuple[str, str]] = field(default_factory=Counter)  # by stage and name
     times: Counter[str] = field(default_factory=Counter)  # how often each distribution was updated
 
-    def run(self, build: Build, marks: Path | None = None, *, stage: str = "pipeline") -> None:
+    def run(
+        self, build: Build, marks: Path | None = None, *, stage: str = "pipeline", tasks: int | None = None
+    ) -> None:
         pipeline = beam.Pipeline(runner=FnApiRunner(), options=beam_options(()))
         build(pipeline)
         result = pipeline.run()
