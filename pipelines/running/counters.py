@@ -5,9 +5,10 @@ Each has the name of its step, which begins with the stage, and is in the namesp
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from apache_beam.metrics.metric import Metrics
+if TYPE_CHECKING:
+    from apache_beam.metrics.metric import Metrics
 
 NAMESPACE: Final = "winnow"
 
@@ -25,10 +26,17 @@ MILLISECONDS: Final = "milliseconds"
 """How long an operator took for a shard: a distribution, with a dot and the operator's layer."""
 
 
+def _metrics() -> "type[Metrics]":
+    """Beam's, loaded by those who count: much that can count reads layers only."""
+    from apache_beam.metrics.metric import Metrics
+
+    return Metrics
+
+
 def count(name: str, by: int) -> None:
     """Add to a counter."""
     if by:
-        Metrics.counter(NAMESPACE, name).inc(by)
+        _metrics().counter(NAMESPACE, name).inc(by)
 
 
 def count_each(name: str, by: Mapping[str, int]) -> None:
@@ -40,4 +48,4 @@ def count_each(name: str, by: Mapping[str, int]) -> None:
 def note_times(seconds: Mapping[str, float]) -> None:
     """Note how long operators took, by layer."""
     for layer, taken in seconds.items():
-        Metrics.distribution(NAMESPACE, f"{MILLISECONDS}.{layer}").update(round(taken * 1000))
+        _metrics().distribution(NAMESPACE, f"{MILLISECONDS}.{layer}").update(round(taken * 1000))

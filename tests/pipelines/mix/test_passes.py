@@ -153,6 +153,7 @@ MIXES = st.sampled_from(sorted({*FEATURES} - {"bands by cuts"}))  # which refuse
 def test_tasks_plan_any_rows_as_one_process_does(
     small_tasks: None, rows: list[Text], feature: str, shard_rows: int
 ) -> None:
+    rows = [*texts(3), *rows]  # of every source, as plans refuse names of none
     mixed = mixing(rows, FEATURES[feature], shard_rows=shard_rows, name=f"any-{hash((tuple(rows), feature))}")
 
     def outcome(tasks: bool) -> Drawn | str:
