@@ -42,7 +42,7 @@ class NodeFile:
 
     name: str  # the path by which the driver knows it, or the name of an asset in the cache
     sha256: str
-    bytes: int
+    is_asset: bool = False
 
     @property
     def object(self) -> str:
@@ -64,9 +64,9 @@ class Node:
 
 def node_file(file: AnyAsset | str) -> NodeFile:
     """An asset, or a file by its path, as it is on this machine; AssetError if it is missing."""
-    path = Path(file if isinstance(file, str) else asset_path(file))
-    name = file if isinstance(file, str) else file.file_name
-    return NodeFile(name, content_digest(path), path.stat().st_size)
+    if isinstance(file, str):
+        return NodeFile(file, content_digest(Path(file)))
+    return NodeFile(file.file_name, content_digest(Path(asset_path(file))), is_asset=True)
 
 
 def put_files(objects: ObjectStore, files: Iterable[AnyAsset | str]) -> tuple[NodeFile, ...]:
@@ -125,20 +125,20 @@ def taken(path: str) -> str | None:
         return None
     if os.path.isfile(path) and content_digest(Path(path)) == file.sha256:
         return path
-    asset = Path(path).parent == cache_folder()
-    inside = file.name if asset else f"{TAKEN}/{file.sha256[:16]}/{os.path.basename(path)}"
+    inside = file.name if file.is_asset else f"{TAKEN}/{file.sha256[:16]}/{os.path.basename(path)}"
     with _writable_place(inside) as place:
         if not (place.is_file() and content_digest(place) == file.sha256):
             _take(node, file, place)
-            if asset:
+            if file.is_asset:
                 checksum_of(place).write_text(file.sha256, "ascii")
     return str(place)
 
 
 def _named(node: Node, path: str) -> NodeFile | None:
     """The file of a path: the driver's own, or that of an asset in this machine's cache."""
-    asset = os.path.basename(path) if Path(path).parent == cache_folder() else path
-    return next((file for file in node.files if file.name in (path, asset)), None)
+    asset = Path(path).parent == cache_folder()
+    name = os.path.basename(path) if asset else path
+    return next((file for file in node.files if file.name == name and file.is_asset == asset), None)
 
 
 @contextmanager

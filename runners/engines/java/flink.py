@@ -6,11 +6,13 @@ reports before a job is submitted.
 """
 
 import json
+import secrets
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,6 +27,7 @@ from winnow.runners.engines.java import FLINK as SERVER
 from winnow.runners.engines.java.job_servers import Service
 from winnow.runners.engines.java.watch import EXIT_ON_OUT_OF_MEMORY
 from winnow.runners.engines.portable import (
+    CancelledOnError,
     cancelled,
     chosen_job_server,
     endpoint_is_local,
@@ -33,9 +36,13 @@ from winnow.runners.engines.portable import (
     submission,
 )
 from winnow.runners.engines.workers.environments import WorkerSource
+from winnow.runners.engines.workers.pool import worker_losses_reported
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import StageError, WinnowError
 
 ANSWER_SECONDS = 10.0
+ASKED_SECONDS = 10.0  # between looks at a cluster's slots
+RETURN_SECONDS = 30.0  # for a TaskManager that is started again
 _ANSWER_BYTES = 1 << 20
 
 
@@ -62,8 +69,12 @@ _BASE_HEAP, _HEAP_EACH = 768, 64  # MiB, and for each unit of parallelism: tasks
 _BASE_NETWORK, _NETWORK_EACH = 64, 32  # MiB
 _SHUFFLE_BUFFERS = 64  # of 32 KiB, per exchange and subtask; with Flink's default of 512 a job runs out of memory
 
-_WORKER_GONE = ("CANCELLED: client cancelled", "call already closed", "call is closed")
-"""Messages of Beam's Java about a worker that disappeared."""
+_WORKER_GONE = (
+    *("CANCELLED: client cancelled", "call already closed", "call is closed"),
+    *("is no longer reachable", "Connection unexpectedly closed by remote task manager"),
+    *("Heartbeat of TaskManager with id", "The TaskExecutor is shutting down"),
+)
+"""Messages of Beam's Java about a worker that disappeared, and of Flink about a TaskManager."""
 _FEW_SLOTS = (
     "Flink has fewer free slots than the job's parallelism: free some slots, start TaskManagers, or run with a smaller "
     "--parallelism after '--'"
@@ -166,7 +177,9 @@ class Flink:
     def launch(self, request: Request, log: Path) -> Iterator[Launch]:
         """Start a job server for the first pipeline, and on this machine a pool of workers for each."""
         flags = _flags(request)
-        settings: dict[str, object] = {**driver_settings(request.node), "job_name": f"winnow-{request.stage}"}
+        name = f"winnow-{request.stage}-{secrets.token_hex(4)}"  # no other job of the cluster has it
+        settings: dict[str, object] = {**driver_settings(request.node), "job_name": name}
+        slots: LostSlots | None = None
         with ExitStack() as stack:
             if flags.embedded:
                 settings |= _spread(request.workers, request.workers)
@@ -176,10 +189,13 @@ class Flink:
                 stack.enter_context(cluster_loss_reported(cluster, SERVER.engine_minor))
                 if (wanted := flags.parallelism or cluster.slots) > cluster.free:
                     _report_missing_slots(cluster, wanted)
+                slots = LostSlots(cluster, min(wanted, cluster.slots))
             workers = stack.enter_context(flags.worker_source.workers(log))
             settings |= workers.settings
             submitted = submission(flags.endpoint, partial(self._service, flags, request), log, workers.pool)
             settings["job_endpoint"], runner = stack.enter_context(submitted)
+            if slots is not None:
+                stack.enter_context(worker_losses_reported(slots, partial(slots.cancel, name, runner)))
             yield Launch(runner, beam_options(request.flags, **settings))
 
     def translated_error(self, message: str) -> WinnowError | None:
@@ -194,6 +210,46 @@ class Flink:
         key = (request.workers, request.flags)
         service = self._services[key] = self._services.get(key) or _service(flags, request)
         return service
+
+
+class LostSlots:
+    """The slots that a cluster has lost during a job: Flink would wait minutes for each try to get them back.
+
+    A stage is submitted anew instead, with what is left of it, to the slots that are left.
+    """
+
+    def __init__(self, cluster: Cluster, needed: int) -> None:
+        self._cluster, self._needed = cluster, needed
+        self._asked = time.monotonic()
+        self._fewer_since: float | None = None
+
+    @property
+    def lost(self) -> int:
+        """How many have been missing for a while, in which a TaskManager may be started again."""
+        now = time.monotonic()
+        if now - self._asked < ASKED_SECONDS:
+            return 0
+        self._asked = now
+        try:
+            missing = self._needed - cluster_at(self._cluster.address, SERVER.engine_minor).slots
+        except WinnowError:  # the job's own error will tell
+            return 0
+        if missing <= 0:
+            self._fewer_since = None
+            return 0
+        self._fewer_since = self._fewer_since or now
+        return missing if now - self._fewer_since >= RETURN_SECONDS else 0
+
+    def cancel(self, name: str, runner: CancelledOnError) -> None:
+        """Cancel the job of this name: on the cluster, as it would keep the slots that are left, and for its driver."""
+        url = _rest(self._cluster.address)
+        with suppress(OSError, ValueError, KeyError, TypeError):  # a cluster that is gone holds no slots
+            with urllib.request.urlopen(f"{url}/jobs/overview", timeout=ANSWER_SECONDS) as answer:
+                jobs = json.loads(answer.read(_ANSWER_BYTES))["jobs"]
+            for job in (job for job in jobs if job["name"].startswith(name) and job["end-time"] < 0):
+                ask = urllib.request.Request(f"{url}/jobs/{job['jid']}?mode=cancel", method="PATCH")
+                urllib.request.urlopen(ask, timeout=ANSWER_SECONDS).close()
+        runner.cancel()
 
 
 def _report_missing_slots(cluster: Cluster, wanted: int) -> None:
@@ -253,21 +309,26 @@ def _service(flags: _Flags, request: Request) -> FlinkService:
 FLINK: Backend = Flink()
 
 
+def _rest(address: str) -> str:
+    """The URL of a JobManager's REST service."""
+    return address if "://" in address else f"http://{address}"
+
+
 def cluster_at(master: str, expected_minor: str) -> Cluster:
     """The cluster at `host:port`; WinnowError if nothing answers, it is not Flink of this version, or it has no
     workers."""
     flag = f"--flink_master={master}"
     address = master.strip().removeprefix("http://").rstrip("/")
-    scheme = "" if "://" in address else "http://"
+    url = _rest(address)
     try:
-        parts = urllib.parse.urlsplit(f"{scheme}{address}")
+        parts = urllib.parse.urlsplit(url)
         usable = bool(parts.hostname and parts.port)
     except ValueError:
         usable = False
     if not usable:
         raise WinnowError(f"{flag}: expected HOST:PORT of a JobManager's REST service, or [local]")
     try:
-        with urllib.request.urlopen(f"{scheme}{address}/overview", timeout=ANSWER_SECONDS) as answer:
+        with urllib.request.urlopen(f"{url}/overview", timeout=ANSWER_SECONDS) as answer:
             overview = json.loads(answer.read(_ANSWER_BYTES))
         slots, free = int(overview["slots-total"]), int(overview.get("slots-available", overview["slots-total"]))
         cluster = Cluster(address, str(overview["flink-version"]), int(overview["taskmanagers"]), slots, free)
@@ -294,16 +355,20 @@ def cluster_at(master: str, expected_minor: str) -> Cluster:
 
 @contextmanager
 def cluster_loss_reported(cluster: Cluster, expected_minor: str) -> Iterator[None]:
-    """Report the loss of the cluster as the reason for a job's failure: a StageError in place of the job's own
-    error."""
+    """Report the loss of the cluster as the reason for a job's failure: a StageError in place of the job's own error.
+
+    Or that of a TaskManager as a WorkerLostError: what is left can run on the others.
+    """
     try:
         yield
     except Exception as error:
         try:
-            cluster_at(cluster.address, expected_minor)
+            now = cluster_at(cluster.address, expected_minor)
         except WinnowError:
             raise StageError(
                 f"--flink_master={cluster.address}: lost the connection to the cluster during the job; committed "
                 f"work is kept, run the same command again once it is up"
             ) from error
+        if now.slots < cluster.slots and str(error) == _FEW_SLOTS:  # those that the job had are gone
+            raise WorkerLostError(f"{count_of(cluster.slots - now.slots, 'slot')} of Flink are gone; {DIED}") from error
         raise

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Protocol
 
 import grpc  # type: ignore[import-untyped]  # publishes no types
 from apache_beam.portability.api.org.apache.beam.model.fn_execution.v1 import beam_fn_api_pb2, beam_fn_api_pb2_grpc
@@ -125,8 +126,17 @@ def worker_pool(log: Path, port: int = 0) -> Iterator[tuple[str, WorkerPool]]:
         server.stop(None).wait()
 
 
+class Losing(Protocol):
+    """What can lose workers."""
+
+    @property
+    def lost(self) -> int:
+        """How many are lost."""
+        ...
+
+
 @contextmanager
-def worker_losses_reported(pool: WorkerPool, end: Callable[[], object]) -> Iterator[None]:
+def worker_losses_reported(pool: Losing, end: Callable[[], object]) -> Iterator[None]:
     """Call `end` when a worker dies during a job, which would otherwise wait for it.
 
     A WorkerLostError replaces any error of the block if a worker died.

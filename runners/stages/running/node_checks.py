@@ -117,7 +117,7 @@ def _files() -> Iterator[str]:
     """Take what the recipe needs from the store, or say what cannot be had."""
     node = this_node()
     for file in () if node is None else node.files:
-        name = file.name if "/" in file.name else str(cache_folder() / file.name)
+        name = str(cache_folder() / file.name) if file.is_asset else file.name
         try:
             taken(name)
         except (WinnowError, OSError) as error:

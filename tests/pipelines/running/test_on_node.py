@@ -72,7 +72,7 @@ def test_a_file_that_is_neither_here_nor_in_the_store_is_told_with_what_to_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("WINNOW_ASSETS", str(tmp_path / "assets"))
-    told(monkeypatch, Node(str(tmp_path / "store"), (NodeFile("/lists/sites.txt", "ab" * 32, 7),)))
+    told(monkeypatch, Node(str(tmp_path / "store"), (NodeFile("/lists/sites.txt", "ab" * 32),)))
     assert taken("/lists/others.txt") is None
     with pytest.raises(AssetError, match=r"/lists/sites.txt is missing here, and .* run the same command again"):
         taken("/lists/sites.txt")
@@ -86,7 +86,7 @@ def test_a_cache_that_cannot_be_written_is_passed_over(monkeypatch: pytest.Monke
     sha256 = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"  # of foo
     (tmp_path / "store/files").mkdir(parents=True)
     (tmp_path / "store/files" / sha256).write_text("foo")
-    told(monkeypatch, Node(str(tmp_path / "store"), (NodeFile("/lists/sites.txt", sha256, 3),)))
+    told(monkeypatch, Node(str(tmp_path / "store"), (NodeFile("/lists/sites.txt", sha256),)))
     found = taken("/lists/sites.txt")
     assert found is not None
     assert Path(found).read_text() == "foo"

@@ -1,10 +1,12 @@
 import os
 import pickle
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from winnow.pipelines.store.clock import put_at
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import StoreError
@@ -26,6 +28,17 @@ def test_a_file_is_put_as_its_bytes_and_stays(objects: ObjectStore, tmp_path: Pa
     objects.put("x", made)
     assert objects.read("x") == b"rows"
     assert made.read_bytes() == b"rows"
+
+
+def test_an_object_says_when_it_was_put_by_the_clock_of_its_store(objects: ObjectStore) -> None:
+    began = time.time()
+    objects.put("x", b"now")
+    found = put_at(objects, "x")
+    if objects.root.startswith("memory://"):
+        assert found is None
+    else:
+        assert found is not None
+        assert began - 2 < found < time.time() + 2  # services tell whole seconds
 
 
 def test_put_replaces(objects: ObjectStore) -> None:

@@ -39,6 +39,7 @@ class SessionCluster:
     job_manager: subprocess.Popen[bytes]
     task_manager: subprocess.Popen[bytes]
     logs: Path
+    others: tuple[subprocess.Popen[bytes], ...] = ()  # more TaskManagers
 
     def jobs(self) -> dict[str, str]:
         """The state of each job that was ever submitted."""
@@ -59,7 +60,7 @@ def require_flink() -> Path:
 
 
 @contextmanager
-def session_cluster(folder: Path, slots: int = 2, **more: str) -> Iterator[SessionCluster]:
+def session_cluster(folder: Path, slots: int = 2, task_managers: int = 1, **more: str) -> Iterator[SessionCluster]:
     """Started, ready, and gone afterwards; `more` settings of Flink have _ in the place of points."""
     home = require_flink()
     rest, rpc = _free_ports(2)
@@ -113,12 +114,16 @@ def session_cluster(folder: Path, slots: int = 2, **more: str) -> Iterator[Sessi
     ]
     started: list[subprocess.Popen[bytes]] = []
     try:
-        for name, command in (("jobmanager", job_manager), ("taskmanager", task_manager)):
+        workers = [
+            ("taskmanager", task_manager),
+            *((f"taskmanager-{n}", task_manager) for n in range(2, task_managers + 1)),
+        ]
+        for name, command in (("jobmanager", job_manager), *workers):
             with open(folder / f"{name}.log", "wb") as log:
                 started.append(subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True))
         master = f"127.0.0.1:{rest}"
-        _wait_for(master, slots, started, folder)
-        yield SessionCluster(master, started[0], started[1], folder)
+        _wait_for(master, slots * task_managers, started, folder)
+        yield SessionCluster(master, started[0], started[1], folder, tuple(started[2:]))
     finally:
         for process in reversed(started):
             _end(process)

@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.faults.winnow import run, tree_hash
 from tests.runners.engines.clusters import SparkCluster, processes_under, spark_cluster
 from tests.runners.engines.commands import (
     SMALL,
@@ -138,6 +139,29 @@ def test_a_flink_cluster_that_goes_away_in_mid_job_ends_the_run(tmp_path: Path) 
         f"is kept, run the same command again once it is up\n"
     )
     assert left_over(tmp_path) == []
+
+
+def test_a_task_manager_that_is_killed_is_done_without(tmp_path: Path) -> None:
+    require_job_server("flink")
+    write_lines(tmp_path, rows=3000)
+    write_recipe(tmp_path, "local")
+    write_recipe(tmp_path, "flink")
+    assert run(tmp_path, "ingest", "local.yaml").status == 0
+    with (
+        session_cluster(tmp_path / "cluster", slots=1, task_managers=2) as cluster,
+        Driver(tmp_path, "flink", f"--flink_master={cluster.master}", boot_beside(tmp_path)) as driver,
+    ):
+        driver.until(lambda: list((tmp_path / "flink/store").glob("commits/samples/*/*")))
+        kill_with_all(cluster.others[0])
+        assert driver.ended() == 0, driver.out + driver.err
+    assert tree_hash(tmp_path, "flink/store") == tree_hash(tmp_path, "local/store")
+
+
+def kill_with_all(task_manager: subprocess.Popen[bytes]) -> None:
+    """End a machine: its TaskManager, and the workers that this started."""
+    process = psutil.Process(task_manager.pid)
+    for one in (process, *process.children(recursive=True)):
+        one.kill()
 
 
 def test_a_flink_cluster_without_enough_slots_is_waited_for_in_a_line(tmp_path: Path) -> None:
