@@ -17,6 +17,8 @@ from importlib.metadata import PackageNotFoundError, version
 from threading import Lock
 from typing import TypeAlias
 
+from winnow.filters.language.words.crf_features import khmer_features, vietnamese_features
+
 Segmenter: TypeAlias = Callable[[str], list[str]]
 """Splits a text into words; blank words are dropped later."""
 
@@ -161,9 +163,23 @@ def _pythainlp() -> Segmenter:
 
 
 def _khmernltk() -> Segmenter:
-    khmer = import_module("khmernltk")
+    khmer, parts = import_module("khmernltk.word_tokenize"), import_module("khmernltk.word_tokenize.features")
     logging.getLogger("khmer-nltk").setLevel(logging.WARNING)  # it prints what it loads
-    return lambda text: khmer.word_tokenize(text, return_tokens=True)
+    model = khmer.load_model(khmer.model_path)
+    features = khmer_features(parts.kcc_type, parts.is_no_space)
+
+    def words(text: str) -> list[str]:
+        """As its `word_tokenize` does."""
+        clusters = khmer.seg_kcc(khmer.cleanup_str(text))
+        found: list[str] = []
+        for cluster, label in zip(clusters, model.predict_single(features(clusters)), strict=True):
+            if label == "1" or not found:
+                found.append(cluster)
+            else:
+                found[-1] += cluster
+        return found
+
+    return words
 
 
 def _laonlp() -> Segmenter:
@@ -193,6 +209,7 @@ def _without_long_runs(text: str) -> str:
 
 def _pyvi() -> Segmenter:
     tagger = import_module("pyvi.ViTokenizer").ViTokenizer
+    features = vietnamese_features(tagger.bi_grams, tagger.tri_grams)
 
     def joined(syllable: str, before: str, label: str) -> bool:
         return (
@@ -210,7 +227,7 @@ def _pyvi() -> Segmenter:
         if not places:
             return []
         syllables = [pieces[place] for place in places]
-        labels = tagger.model.predict([tagger.sent2features(syllables, False)])[0]
+        labels = tagger.model.predict_single(features(syllables))
         found = [syllables[0]]
         for number in range(1, len(syllables)):
             if joined(syllables[number], syllables[number - 1], labels[number]):

@@ -13,7 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.language.identification.own.ngrams import LONGEST, WORD, folding, word_ngrams
+from winnow.filters.language.identification.own.ngrams import (
+    LONGEST,
+    WORD,
+    folding,
+    mixed,
+    ngrams_of_word,
+    read_word,
+)
 from winnow.schemas.kernels import inlined, kernel
 from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN
 
@@ -22,7 +29,10 @@ Floats = npt.NDArray[np.float64]
 
 SCALE_STEPS = 12.0
 """Scales are powers of two, in steps of this part of an octave."""
-_HASHES = 8_192  # of a piece of text
+_KEPT_BITS = 15
+"""So many words of the texts at hand keep their sums, by a hash: most words of a text are words of other texts."""
+_KEPT_WORD = 24  # characters, with edges, of a word that keeps its sum
+_NGRAMS = 60_000  # with those of one more word, their sum fits into 32 bits
 _FREE = np.uint32(0)
 
 
@@ -128,23 +138,53 @@ def _sums(buffer, starts, ends, fold, places, numbers, rows, shift):  # type: ig
     dimension = rows.shape[1]
     sums = np.zeros((len(starts), dimension), np.int64)
     counts = np.zeros((len(starts), 2), np.int32)
-    part = np.zeros(dimension, np.int32)  # of one piece: sums of all could be larger
     room = np.zeros(WORD, np.int32)
-    hashes = np.empty(max(_HASHES, LONGEST * WORD), np.uint32)
+    hashes = np.empty(LONGEST * WORD, np.uint32)
+    words = np.empty((1 << _KEPT_BITS, _KEPT_WORD), np.int32)  # those kept, to be sure that a word is one of them
+    lengths = np.full(1 << _KEPT_BITS, -1, np.int32)
+    parts = np.empty(((1 << _KEPT_BITS) + 1, dimension), np.int32)  # the last: of a word that is not kept
+    totals = np.empty(((1 << _KEPT_BITS) + 1, 2), np.int32)
+    some = np.zeros(dimension, np.int32)  # of a few words: the sum of all could be larger
+    held = 0
     for text in range(len(starts)):
         at = starts[text]
         while at < ends[text]:
-            part[:] = 0
-            count, at = word_ngrams(buffer, at, ends[text], fold, room, hashes)
-            counts[text, 0] += count
-            for index in range(count):
-                place = _place(places, hashes[index], shift)
-                if places[place] == _FREE:
-                    continue
-                counts[text, 1] += 1
-                row = rows[numbers[place]]
-                for axis in range(dimension):
-                    part[axis] += row[axis]
+            length, at = read_word(buffer, at, ends[text], fold, room)
+            slot = np.int64(1 << _KEPT_BITS)
+            is_kept = False
+            if length <= _KEPT_WORD:
+                hashed = np.uint32(length)
+                for index in range(length):
+                    hashed = (hashed ^ np.uint32(room[index])) * np.uint32(0x01000193)
+                slot = np.int64(mixed(hashed) & np.uint32((1 << _KEPT_BITS) - 1))
+                is_kept = lengths[slot] == length
+                for index in range(length):
+                    is_kept &= words[slot, index] == room[index]
+            if not is_kept:
+                count = ngrams_of_word(room, length, hashes, 0)
+                part, known = parts[slot], 0
+                part[:] = 0
+                for index in range(count):
+                    place = _place(places, hashes[index], shift)
+                    if places[place] == _FREE:
+                        continue
+                    known += 1
+                    row = rows[numbers[place]]
+                    for axis in range(dimension):
+                        part[axis] += row[axis]
+                totals[slot, 0], totals[slot, 1] = count, known
+                if length <= _KEPT_WORD:
+                    lengths[slot] = length
+                    words[slot, :length] = room[:length]
+            kept = parts[slot]
+            counts[text, 0] += totals[slot, 0]
+            counts[text, 1] += totals[slot, 1]
             for axis in range(dimension):
-                sums[text, axis] += part[axis]
+                some[axis] += kept[axis]
+            held += totals[slot, 0]
+            if held >= _NGRAMS or at >= ends[text]:
+                for axis in range(dimension):
+                    sums[text, axis] += some[axis]
+                some[:] = 0
+                held = 0
     return sums, counts

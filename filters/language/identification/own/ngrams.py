@@ -66,7 +66,20 @@ def word_ngrams(buffer, start, end, fold, room, out):  # type: ignore[no-untyped
         room: Numbers for the characters of one word; longer words are read in pieces.
         out: Where hashes go; at least `LONGEST` times as many as there is room.
     """
-    count, at, word, length = 0, start, start, 0
+    count, at = 0, start
+    while at < end:
+        length, after = read_word(buffer, at, end, fold, room)
+        if count + LONGEST * length > len(out):
+            return count, at
+        count = ngrams_of_word(room, length, out, count)
+        at = after
+    return count, end
+
+
+@inlined
+def read_word(buffer, at, end, fold, room):  # type: ignore[no-untyped-def]
+    """Read the next word into `room`; returns its characters, with its edges, and where it ends; 0 if there is none."""
+    length = 0
     room[0] = EDGE
     while at < end:
         read = fold[decode(buffer, at)]
@@ -75,18 +88,14 @@ def word_ngrams(buffer, start, end, fold, room, out):  # type: ignore[no-untyped
             length += 1
             room[length] = read
         if length and (read == _BETWEEN or at >= end or length == len(room) - 2):
-            if count + LONGEST * (length + 2) > len(out):
-                return count, word
             room[length + 1] = EDGE
-            count = _of_word(room, length + 2, out, count)
-            length = 0
-        if length == 0:
-            word = at
-    return count, end
+            return length + 2, at
+    return 0, end
 
 
 @inlined
-def _of_word(room, length, out, count):  # type: ignore[no-untyped-def]
+def ngrams_of_word(room, length, out, count):  # type: ignore[no-untyped-def]
+    """Write the hashes of a word's n-grams behind the first `count`; returns how many there are then."""
     for first in range(length):
         hashed = _SEED
         least = 1 if room[first] >= DENSE else 2

@@ -112,17 +112,21 @@ def test_any_text_is_judged(texts: list[str]) -> None:
 
 
 def test_sums_are_those_of_the_rows() -> None:
-    """The kernel beside the same in numpy."""
+    """The kernel beside the same in numpy: of words that come again, in other texts too, and of words without end."""
     found = network()
-    text = SENTENCES["isl_Latn"].encode()
-    data = np.frombuffer(text, np.uint8)
-    sums, counts = found.sums(data, np.zeros(1, np.int64), np.array([len(data)]))
-    out = np.zeros(LONGEST * WORD, np.uint32)
-    size, _ = word_ngrams(data, 0, len(data), folding(), np.zeros(WORD, np.int32), out)
     held = dict(zip(found.table.hashes.tolist(), found.table.numbers.tolist(), strict=True))
-    rows = [held[value] for value in out[:size].tolist() if value in held]
-    assert counts.tolist() == [[size, len(rows)]]
-    np.testing.assert_array_equal(sums[0], found.table.rows[rows].sum(0, dtype=np.int64))
+    some = list(SENTENCES.values())
+    texts = [*some, " ".join(some[::-1]), "7", "", "ab" * 400 + " " + some[0], " ".join(some * 3)]
+    ends = np.cumsum([len(text.encode()) for text in texts])
+    data = np.frombuffer("".join(texts).encode(), np.uint8)
+    sums, counts = found.sums(data, np.concatenate([[0], ends[:-1]]), ends)
+    for text, summed, counted in zip(texts, sums, counts.tolist(), strict=True):
+        alone = np.frombuffer(text.encode(), np.uint8)
+        out = np.zeros(max(LONGEST * WORD, LONGEST * 2 * len(text)), np.uint32)
+        size, _ = word_ngrams(alone, 0, len(alone), folding(), np.zeros(WORD, np.int32), out)
+        rows = [held[value] for value in out[:size].tolist() if value in held]
+        assert counted == [size, len(rows)]
+        np.testing.assert_array_equal(summed, found.table.rows[rows].sum(0, dtype=np.int64))
 
 
 def test_the_card_says_the_hash_of_the_weights() -> None:
