@@ -203,8 +203,8 @@ def _dolma(inputs: Inputs) -> Measured:
     shutil.rmtree(inputs.folder / "attributes", ignore_errors=True)
     documents, lines = inputs.folder / "documents" / "*.gz", sum(1 for _ in inputs.lines())
     config.write_text(DOLMA.format(documents=documents, filter=bits, lines=lines, cores=CORES))
-    program = peer_python("dolma").with_name("dolma")
-    return measure([str(program), "-c", str(config), "dedupe"])
+    python = peer_python("dolma")  # runs the script, which may name an interpreter that has moved
+    return measure([str(python), str(python.with_name("dolma")), "-c", str(config), "dedupe"])
 
 
 PEERS: dict[str, Callable[[Inputs], Measured]] = {

@@ -51,7 +51,7 @@ RECIPE = """
 version: 1
 store: {{path: {store}}}
 sources:
-  documents: {{root: {root}, files: ["*.parquet"], class: web, key: id, columns: {{text: text}}}}
+  documents: {{root: {root}, files: ["part-*.parquet"], class: web, key: id, columns: {{text: text}}}}
 text: samples.text
 annotate: [{{{layer}: {settings}}}]
 """
@@ -132,7 +132,7 @@ def _documents(folder: Path, count: int) -> Path:
         table = pq.read_table(cached_documents(MANY), columns=["id", "text"]).slice(0, count)
         texts = [unicodedata.normalize("NFC", text) for text in table["text"].to_pylist()]
         table = table.set_column(1, "text", [texts])
-        pq.write_table(table, root / "documents.parquet", compression="zstd", row_group_size=2_048)
+        pq.write_table(table, root / "part-0.parquet", compression="zstd", row_group_size=2_048)
     return root
 
 
@@ -140,7 +140,7 @@ def _theirs(folder: Path, program: Path, documents: int) -> Measured:
     root = _documents(folder, documents)
     texts, ends = root / "texts", root / "ends"
     if not texts.exists():
-        raw = [text.encode() for text in pq.read_table(root / "documents.parquet")["text"].to_pylist()]
+        raw = [text.encode() for text in pq.read_table(root / "part-0.parquet")["text"].to_pylist()]
         texts.write_bytes(b"".join(raw))
         ends.write_bytes(np.cumsum([len(one) for one in raw]).astype("<u8").tobytes())
     return measure([str(program), str(texts), str(ends), str(BYTES), str(root / "ranges")])

@@ -29,6 +29,7 @@ REPOSITORY = Path(__file__).parents[2]
 GIB = 1 << 30
 QUICK_TOLERANCE = 0.25  # a quick run gives the full run's ratios within this share
 _SAMPLE_SECONDS = 0.05
+_NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"  # with it every process of a command compiles all modules again
 _LEAST_WORK = 0.01  # of a run's time: what is left for work where the small run was as slow
 
 
@@ -285,7 +286,7 @@ def measure(command: Sequence[str], environment: dict[str, str] | None = None) -
             stderr=complaints,
             text=True,
             cwd=REPOSITORY,
-            env={**os.environ, **(environment or {})},
+            env={name: value for name, value in os.environ.items() if name != _NO_BYTECODE} | (environment or {}),
         ) as process,
     ):
         sampler = threading.Thread(target=tree.sample_until_gone, args=(process.pid,), daemon=True)

@@ -22,7 +22,7 @@ from winnow.filters.contamination.sets import EvaluationSet
 from winnow.filters.duplicates.normal_form import numeral_forms
 from winnow.filters.duplicates.shingle_hashes import DONE, PLACES, RING, ROOM, SUMS, begin, walk
 from winnow.filters.duplicates.shingles import POWER, power_of
-from winnow.filters.language.kernels.hashes import mixed
+from winnow.filters.language.kernels.hashes import mixed, mixed_values
 from winnow.filters.language.kernels.open_tables import look_up, open_keys
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.language.words.pieces import with_room
@@ -116,7 +116,7 @@ def build_index(
     for one in sizes.tolist():
         own = np.flatnonzero(size[item] == one)
         values_of_sizes.append(_values(units, bounds[item[own]] + place[own], one))
-        hashes[own] = _finished(values_of_sizes[-1], np.uint64(one))
+        hashes[own] = mixed_values(values_of_sizes[-1] + np.uint64(one)) | _ONE  # 0 marks an empty slot
     grams, number = np.unique(hashes, return_inverse=True)
     order = np.lexsort((place, item, number))
     number, item, place, part = number[order], item[order], place[order], part[order]
@@ -218,14 +218,6 @@ def _filter(values: Sequence[Hashes]) -> tuple[Ints, Hashes]:
         np.bitwise_or.at(found, (at >> _SIX).astype(np.int64), _ONE << (at & _LOW))
         words.append(found)
     return np.array(begins, np.int64), np.concatenate(words)
-
-
-@kernel
-def _finished(rolled, size):  # type: ignore[no-untyped-def]
-    found = np.empty(len(rolled), np.uint64)
-    for at in range(len(rolled)):
-        found[at] = mixed(rolled[at] + size) | _ONE  # 0 marks an empty slot
-    return found
 
 
 @kernel

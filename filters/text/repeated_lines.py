@@ -97,17 +97,20 @@ def compared_lines(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> _Lines
         ends = ends[np.append(begins[1:], len(ends))[: len(begins)] - 1]
     owners = owners_of(documents)
     groups, there = _groups(config, batch)
-    long = np.flatnonzero((ends - starts >= config.min_chars) & there[owners])  # characters have a byte or more
-    written = strings_at(texts, starts[long], ends[long])
+    sizes = ends - starts
+    long = (sizes >= config.min_chars) & there[owners]  # characters have a byte or more, and at most four
+    some = np.flatnonzero(long & (sizes < 4 * config.min_chars))
+    long[some] = pc.utf8_length(strings_at(texts, starts[some], ends[some])).to_numpy() >= config.min_chars
+    compared = np.flatnonzero(long)
+    written = strings_at(texts, starts[compared], ends[compared])
     unusual = pc.match_substring_regex(written, _UNUSUAL)
     spaced = pc.replace_with_mask(written, unusual, pc.replace_substring_regex(written.filter(unusual), _SPACE, " "))
-    enough = pc.utf8_length(written).to_numpy() >= config.min_chars
+    form = spaced if config.ignore_spaces else written
     if config.min_words > 1:
-        enough &= pc.count_substring(spaced, " ").to_numpy() >= config.min_words - 1
-    form = (spaced if config.ignore_spaces else written).filter(pa.array(enough))
+        enough = pc.count_substring(spaced, " ").to_numpy() >= config.min_words - 1
+        form, compared = form.filter(pa.array(enough)), compared[enough]
     if config.ignore_case:
         form = pc.utf8_lower(form)
-    compared = long[enough]
     keys = digests_of(texts_of(form))
     if config.within:
         keys ^= groups[owners[compared]]

@@ -4,7 +4,7 @@ A kernel finds the texts that may not be composed; these few are composed by Pyt
 has its place in the text as it is written (`spans_as_written`).
 """
 
-import re
+import sys
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from winnow.filters.language.kernels.classes import Table, decode, flags_by_point, flags_of, table_of, width
-from winnow.filters.language.kernels.spans import texts_of
+from winnow.filters.language.kernels.spans import Flags, texts_of
 from winnow.filters.spans import SPANS, TYPED_SPANS
 from winnow.schemas.kernels import kernel, leaf
 
@@ -115,13 +115,14 @@ class _Places:
         self._ends: list[int] = []
         self._own: list[tuple[int, int]] = []  # their ranges in the text itself
         at = shift = seen = 0
-        for match in _changing_pieces().finditer(text):
-            at += len(text[seen : match.start()].encode())
-            own, new = len(match[0].encode()), len(unicodedata.normalize(FORM, match[0]).encode())
+        for start, end in _changing_pieces(text):
+            piece = text[start:end]
+            at += len(text[seen:start].encode())
+            own, new = len(piece.encode()), len(unicodedata.normalize(FORM, piece).encode())
             self._starts.append(at + shift)
             self._ends.append(at + shift + new)
             self._own.append((at, at + own))
-            at, shift, seen = at + own, shift + new - own, match.end()
+            at, shift, seen = at + own, shift + new - own, end
 
     def start(self, place: int) -> int:
         """Where something begins that begins here in the composed text."""
@@ -158,11 +159,28 @@ def _divides(after: bytes, joining: frozenset[str]) -> bool:
     return after[0] & 0xC0 != 0x80 and after.decode("utf-8", "ignore")[0] not in joining
 
 
+def _changing_pieces(text: str) -> Iterator[tuple[int, int]]:
+    """The pieces of a text that may change: the text composed is its pieces composed."""
+    joins, changes = _rules_by_point()
+    end = 0
+    for block in range(0, len(text), _BLOCK):
+        points = np.frombuffer(text[block : block + _BLOCK].encode("utf-32-le"), "<u4")
+        for place in (np.flatnonzero(joins[points] | changes[points]) + block).tolist():
+            if place >= end:
+                start = place - 1 if place > end and joins[ord(text[place])] else place
+                end = place + 1
+                while end < len(text) and joins[ord(text[end])]:
+                    end += 1
+                yield start, end
+
+
 @lru_cache(maxsize=1)
-def _changing_pieces() -> re.Pattern[str]:
-    """Matches the pieces of a text that may change: the text composed is its pieces composed."""
-    rules = _rules()
-    return re.compile(f"(?s).[{re.escape(rules.joining)}]+|[{re.escape(rules.changing)}]")
+def _rules_by_point() -> tuple[Flags, Flags]:
+    """Whether each character joins the one before it, and whether it changes alone."""
+    rules, found = _rules(), np.zeros((2, sys.maxunicode + 1), np.bool_)
+    for flags, characters in zip(found, (rules.joining, rules.changing), strict=True):
+        flags[np.frombuffer(characters.encode("utf-32-le"), "<u4")] = True
+    return found[0], found[1]
 
 
 @lru_cache(maxsize=1)

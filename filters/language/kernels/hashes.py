@@ -35,6 +35,13 @@ def mixed(value):  # type: ignore[no-untyped-def]  # numba infers uint64
     return value ^ (value >> uint64(31))
 
 
+def mixed_values(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """What `mixed` makes of each value, by numpy: for what is not hot."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(_MIX_1)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(_MIX_2)
+    return values ^ (values >> np.uint64(31))
+
+
 @leaf
 def hash_bytes(content, start, end):  # type: ignore[no-untyped-def]
     """The hash of content[start:end]: FNV-1a, spread."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from numba import uint64
 
 from winnow.filters.language.kernels.classes import SPACE, decode, flags_of, unicode_classes, width
-from winnow.filters.language.kernels.hashes import hash_bytes, mixed
+from winnow.filters.language.kernels.hashes import hash_bytes, mixed, mixed_values
 from winnow.filters.language.kernels.spans import Texts
 from winnow.filters.language.words.pieces import with_room
 from winnow.filters.language.words.unspaced import split_unicode
@@ -105,16 +105,7 @@ def range_hashes(hashes: Hashes, begins: Ints, ends: Ints) -> Hashes:
 
 def hashes_of_bytes(values: npt.NDArray[np.uint8]) -> Hashes:
     """The hash of each byte as a token."""
-    hashes: Hashes = _mixed_all(np.arange(1, 257, dtype=np.uint64))[values]
-    return hashes
-
-
-@kernel  # type: ignore[untyped-decorator]
-def _mixed_all(values: Hashes) -> Hashes:
-    found = np.empty(len(values), np.uint64)
-    for at in range(len(values)):
-        found[at] = mixed(values[at])
-    return found
+    return mixed_values(np.arange(1, 257, dtype=np.uint64))[values]
 
 
 @kernel
