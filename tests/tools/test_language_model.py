@@ -2,6 +2,7 @@
 
 import random
 import struct
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,12 @@ def text_of(code: str, chance: random.Random) -> str:
     return " ".join("".join(chance.choices(SYLLABLES[code], k=3)) for _ in range(8))
 
 
+@cache
+def model() -> dict[str, np.ndarray]:
+    """One that tests share."""
+    return trained()
+
+
 def trained() -> dict[str, np.ndarray]:
     """The arrays of a model of three made languages."""
     chance = random.Random(1)
@@ -50,7 +57,7 @@ def trained() -> dict[str, np.ndarray]:
 
 
 def test_the_same_examples_give_the_same_model() -> None:
-    one, other = trained(), trained()
+    one, other = model(), trained()
     assert one.keys() == other.keys()
     assert all(np.array_equal(one[name], other[name]) for name in one)
 
@@ -72,7 +79,7 @@ def test_how_sure_labels_are_is_the_same_wherever_rows_are_in_memory() -> None:
 
 
 def test_a_model_tells_languages_apart() -> None:
-    network, chance = read_network(trained()), random.Random(2)
+    network, chance = read_network(model()), random.Random(2)
     wanted = [number for number in range(3) for _ in range(40)]
     texts = [text_of(LABELS[number][5:], chance).encode() for number in wanted]
     ends = np.cumsum([len(text) for text in texts])

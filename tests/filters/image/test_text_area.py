@@ -82,6 +82,7 @@ def test_lines_of_text_are_found_and_their_area() -> None:
         assert none == {"status": "ok", "count": 0, "area": 0, "largest": 0}
 
 
+@pytest.mark.peers
 def test_areas_are_those_of_rapidocr(tmp_path: Path) -> None:
     pictures = [page(), page(20), page(-8)[:, :480], photograph("astronaut")]
     np.savez(tmp_path / "pictures.npz", **{str(number): one for number, one in enumerate(pictures)})  # type: ignore[arg-type]
@@ -111,6 +112,7 @@ def test_large_regions_count_if_they_are_as_long_as_words(high: int, long: int, 
     assert (row["status"], row["count"]) == ("ok", 1 + counted)
 
 
+@pytest.mark.peers
 def test_maps_are_read_as_rapidocr_reads_them(tmp_path: Path) -> None:
     maps = [lines(seed) for seed in range(30)]
     np.savez(tmp_path / "maps.npz", **{f"{number:02}": one for number, one in enumerate(maps)})  # type: ignore[arg-type]

@@ -145,6 +145,7 @@ def test_every_measure_is_what_the_rules_say(texts: list[str], config: Config) -
             assert edited(text, row["removed"]) == "\n".join(kept).strip()
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("preset", ["c4@paper", "c4@fineweb"])
 def test_datatrove_leaves_the_same_text(preset: str) -> None:
     texts = documents(1)
@@ -156,6 +157,7 @@ def test_datatrove_leaves_the_same_text(preset: str) -> None:
     assert sum(row["kept_lines"] for row in rows) > 500
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("preset", ["c4@paper", "c4@fineweb"])
 def test_datatrove_drops_the_same_pages(preset: str) -> None:
     texts = documents(2)[::3]

@@ -60,6 +60,7 @@ def test_every_measure_is_what_the_rules_say(texts: list[str], short: int) -> No
     assert rows == [fineweb(text, ".!?。", short) for text in texts]
 
 
+@pytest.mark.peers
 def test_datatrove_drops_the_same_pages_for_the_same_reason() -> None:
     peer = PEERS / "datatrove"
     if not (peer / "ready").exists():

@@ -201,6 +201,7 @@ def of_datatrove(rows: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in said.stdout.splitlines()]
 
 
+@pytest.mark.peers
 def test_datatrove_measures_and_drops_the_same() -> None:
     rows = documents()
     answers = of_datatrove(rows)

@@ -118,6 +118,7 @@ def of_peer(folder: str, whose: str, texts: Sequence[str]) -> list[dict[str, Any
     return [json.loads(line) for line in said.stdout.splitlines()]
 
 
+@pytest.mark.peers
 def test_datatrove_measures_and_drops_the_same() -> None:
     texts = documents()
     rows = measured(texts, style="datatrove", words="whitespace")
@@ -129,6 +130,7 @@ def test_datatrove_measures_and_drops_the_same() -> None:
     assert len(set(reasons)) > 12  # the texts reach more than half of the rules
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("style", ["dolma", "dolma_v1"])
 def test_dolma_measures_the_same(style: str) -> None:
     texts = documents()

@@ -143,6 +143,7 @@ PEER_LISTS = {
 }
 
 
+@pytest.mark.peers
 def test_it_hits_what_datatroves_filter_drops(tmp_path: Path) -> None:
     if not (PEERS / "datatrove" / "ready").exists():
         pytest.skip("the peer datatrove is not installed (`python -m benchmarks.parity` says how it is made)")

@@ -170,6 +170,7 @@ def test_shards_and_order_change_no_value(tmp_path: Path, kind: Kind) -> None:
         assert searched(tmp_path / str(seed), kind, mixed, shards) == (one, counted)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("kind", ["pdq", "video_embedding"])
 def test_workers_change_no_value(tmp_path: Path, kind: Kind) -> None:
     found = items(kind)

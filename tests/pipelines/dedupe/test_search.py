@@ -193,7 +193,7 @@ def test_equal_addresses_are_found_in_any_spelling(tmp_path: Path) -> None:
     assert layer(tmp_path, "url")["d"]["status"] == "no_input"
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.processes)])
 def test_unusual_texts_are_distinguished_and_none_is_lost(tmp_path: Path, workers: int) -> None:
     texts = {
         "one": "word",

@@ -73,7 +73,7 @@ def test_texts_that_say_the_same_in_other_words_are_one_cluster(tmp_path: Path) 
     assert len(found) == len(pages())
 
 
-@pytest.mark.parametrize(("workers", "shard_rows"), [(1, 8), (2, 16)])
+@pytest.mark.parametrize(("workers", "shard_rows"), [(1, 8), pytest.param(2, 16, marks=pytest.mark.processes)])
 def test_shards_order_and_workers_change_no_value(tmp_path: Path, workers: int, shard_rows: int) -> None:
     assert searched(tmp_path / "other", workers, shard_rows, seed=1) == searched(tmp_path / "one")
 

@@ -29,6 +29,7 @@ sources: {films: {root: films, files: ["*.mp4"], class: public}}
 LIMITS = VideoLimits(max_packets=1_000_008)  # of this test, which so has processes of its own
 
 
+@pytest.mark.processes
 def test_a_clip_that_kills_its_process_is_not_cut_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = Film().encoded() + b"(fault)".rjust(16)
     (tmp_path / "films").mkdir()

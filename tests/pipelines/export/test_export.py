@@ -90,12 +90,13 @@ def test_each_copy_is_written_once_in_the_order_of_its_hash(tmp_path: Path) -> N
     assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
 
 
-def test_bytes_are_the_same_for_any_workers_order_of_shards_and_row_groups(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.processes)])
+def test_bytes_are_the_same_for_any_workers_order_of_shards_and_row_groups(tmp_path: Path, workers: int) -> None:
     texts = {"a": every(words(300)), "b": every(words(40, 300)), "c": Rows(words(9), [Given(3, copies=70)])}
     store, draw = make_draw(LocalStore(tmp_path / "one"), texts)
     entries = ["parquet: {path: %s/hf, shard_bytes: 50000}", "jsonl: {path: %s/lines, shard_bytes: 70000}"]
     export(store, draw, exports_of(tmp_path, *(entry % "first" for entry in entries)))
-    export(store, draw, exports_of(tmp_path, *(entry % "second" for entry in entries)), workers=2)
+    export(store, draw, exports_of(tmp_path, *(entry % "second" for entry in entries)), workers=workers)
     shuffled = {name: texts[name] for name in ("c", "a", "b")}
     store, draw = make_draw(LocalStore(tmp_path / "two"), shuffled, row_group_rows=64)
     export(store, draw, exports_of(tmp_path, *(entry % "third" for entry in entries)))

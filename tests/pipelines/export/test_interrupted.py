@@ -20,6 +20,7 @@ from winnow.schemas.problems import Place
 PLACED = (Place("recipe.yaml", 9), "export[0]")
 
 
+@pytest.mark.processes
 def test_what_a_killed_worker_had_not_written_is_written_by_the_next(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -32,6 +33,7 @@ def test_what_a_killed_worker_had_not_written_is_written_by_the_next(
     assert _lines(tmp_path / "out") == _lines(tmp_path / "whole")
 
 
+@pytest.mark.processes
 def test_a_shard_that_kills_every_worker_ends_the_export_and_what_stands_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -148,6 +148,7 @@ print(json.dumps([counted, none.num_rows, dict(zip(long["id"], long["text.length
 """
 
 
+@pytest.mark.readers
 @pytest.mark.large
 def test_every_table_becomes_a_dataset_of_datasets(folder: Path, store: OpenedStore, tmp_path: Path) -> None:
     require_trainer_package("apache_beam", "winnow, which comes with: make test-torch, and")

@@ -73,8 +73,14 @@ def test_each_picture_has_the_captions_of_its_rows_and_each_row_is_accounted_for
     for reason in ("missing_media 5", "bad_utf8 1"):
         assert reason in told
     assert_clean(folder)
-    ended(run_here(folder, "run", "recipe.yaml", "--workers", "2"))
+
+
+@pytest.mark.processes
+def test_one_worker_and_two_give_the_same_store(folder: Path) -> None:
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
     first = tree_hash(folder)
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "2"))
+    assert tree_hash(folder) == first
     again = folder / "again"
     again.mkdir()
     (folder / "photos").rename(again / "photos")

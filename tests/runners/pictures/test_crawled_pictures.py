@@ -143,8 +143,9 @@ def captions(folder: Path) -> dict[str, tuple[str, int | None, list[str]]]:
     }
 
 
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.processes)])
 def test_pages_and_pictures_meet_across_files_and_shards_and_as_a_crawl_grows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
     def made(name: str) -> Path:
         (tmp_path / name / "crawl").mkdir(parents=True)
@@ -178,7 +179,7 @@ def test_pages_and_pictures_meet_across_files_and_shards_and_as_a_crawl_grows(
 
     grow(whole)
     monkeypatch.setattr(meetings, "EngineJobs", partial(EngineJobs, here_bytes=-1))  # on workers, however small
-    ended(run_here(whole, "run", "recipe.yaml", "--workers", "2"))
+    ended(run_here(whole, "run", "recipe.yaml", "--workers", workers))
     assert captions(whole) == grown
     for layer in ("caption.page", "caption.length"):
         rows, others = (table(one, layer).to_pylist() for one in (folder, whole))

@@ -74,8 +74,9 @@ def quarantined(folder: Path) -> dict[str, str]:
     return {f"{row['path']}:{row['record'] or ''}": row["detail"] for row in rows}
 
 
-def test_media_on_lists_are_quarantined_and_go_nowhere(folder: Path) -> None:
-    out = ended(run_here(folder, "run", "recipe.yaml", "--workers", "2"))
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.processes)])
+def test_media_on_lists_are_quarantined_and_go_nowhere(folder: Path, workers: str) -> None:
+    out = ended(run_here(folder, "run", "recipe.yaml", "--workers", workers))
     found = quarantined(folder)
     assert {path.split(":")[0] for path in found} == {"0.png", "1.png", "3.png", "copy.jpg", "a.tar"}
     assert sorted(found.values())[:3] == ["list digests by sha256", "list digests by sha256", "list hashes by md5"]

@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_head_reads_vectors_and_rules_read_lists_whatever_the_workers(folder: Path) -> None:
+def test_a_head_reads_vectors_and_rules_read_lists(folder: Path) -> None:
     ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
     vectors = table(folder, "image.embedding")["vector"].to_pylist()
     assert [None if row[0] is None else len(row[0]) for row in vectors] == [1280, 1280, None]
@@ -55,6 +55,11 @@ def test_a_head_reads_vectors_and_rules_read_lists_whatever_the_workers(folder: 
     assert table(folder, "image.faces")["count"].to_pylist() == [[1], [1], [None]]
     assert "3 of 3 samples dropped" in ended(run_here(folder, "plan", "recipe.yaml"))
     assert_clean(folder)
+
+
+@pytest.mark.processes
+def test_one_worker_and_two_give_the_same_store(folder: Path) -> None:
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
     whole = tree_hash(folder)
     other = folder / "other"
     other.mkdir()

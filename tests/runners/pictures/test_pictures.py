@@ -100,8 +100,9 @@ def test_each_picture_is_measured_or_says_why_not_and_rules_read_lists(folder: P
     assert_clean(folder)
 
 
-def test_two_workers_and_other_sets_of_operators_give_the_same_values(folder: Path) -> None:
-    ended(run_here(folder, "run", "recipe.yaml", "--workers", "2"))
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.processes)])
+def test_two_workers_and_other_sets_of_operators_give_the_same_values(folder: Path, workers: str) -> None:
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", workers))
     whole = tree_hash(folder)
     expected = column(folder, "image.quality", "sharpness")
     other = folder / "other"

@@ -346,7 +346,7 @@ def test_weights_of_traces_that_no_generation_has_are_garbage(folder: Path) -> N
     assert not scored(write(folder, TRAINED.replace("epochs: 3", "epochs: 4"))).new
 
 
-def test_workers_ask_for_what_the_recipe_says_and_one_machine_takes_no_notice(folder: Path) -> None:
+def test_workers_ask_for_what_the_recipe_says(folder: Path) -> None:
     gpu = "type:nvidia-tesla-t4;count:1;install-nvidia-driver"
     recipe = write(folder, TRAINED + f"    accelerator: {gpu}\n    min_ram_bytes: 2 GiB\n")
     (entry,) = recipe.score
@@ -358,6 +358,12 @@ def test_workers_ask_for_what_the_recipe_says_and_one_machine_takes_no_notice(fo
         for name, value in environment.resource_hints.items()
     }
     assert hints == {"accelerator": gpu.encode(), "min_ram_bytes": b"2147483648"}
+
+
+@pytest.mark.processes
+def test_what_is_asked_of_workers_changes_no_value(folder: Path) -> None:
+    gpu = "type:nvidia-tesla-t4;count:1;install-nvidia-driver"
+    recipe = write(folder, TRAINED + f"    accelerator: {gpu}\n    min_ram_bytes: 2 GiB\n")
     assert scored(recipe, Engine("local", 2)).generation.tree_hash == scored(write(folder)).generation.tree_hash
 
 

@@ -140,6 +140,7 @@ def test_clips_are_encoded_as_the_options_say(exports: Path) -> None:
         assert seconds == pytest.approx(1, abs=0.04)
 
 
+@pytest.mark.readers
 def test_webdataset_with_pyav_and_energon_play_every_clip_for_as_long_as_asked(exports: Path, tmp_path: Path) -> None:
     require_trainer_package("megatron.energon", "megatron-energon")
     require_trainer_package("av", "av")

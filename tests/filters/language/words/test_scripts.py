@@ -67,6 +67,7 @@ def test_the_first_row_of_a_language_counts() -> None:
     assert assigned(rows) == {"indic": ["aab_Deva"], "jieba": ["aaa_Latn"]}
 
 
+@pytest.mark.peers
 def test_the_list_is_datatroves() -> None:
     tables = list((PEERS / "datatrove").glob("lib/python*/site-packages/datatrove/assets/tokenizer_assignment.csv"))
     if not tables:

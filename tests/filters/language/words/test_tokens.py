@@ -42,6 +42,7 @@ def test_words_and_sentences_are_those_that_spacy_gave() -> None:
         assert sentence_lengths(texts, language) == [lengths for _, _, lengths in rows], language
 
 
+@pytest.mark.peers
 def test_words_and_sentences_are_those_that_spacy_gives() -> None:
     if not (PEERS / "datatrove" / "ready").exists():
         pytest.skip("the peer datatrove is not installed (`python -m benchmarks.parity` says how it is made)")

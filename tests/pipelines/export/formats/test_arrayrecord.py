@@ -196,6 +196,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.readers
 def test_grain_reads_at_random_shuffled_with_workers_and_resumed(tmp_path: Path) -> None:
     export(FORMAT, ArrayRecordConfig(), tmp_path / "out", {"train": SHARDS})
     script = tmp_path / "read.py"
@@ -225,6 +226,7 @@ for folder, split in (part.split(":") for part in sys.argv[1:]):
 """
 
 
+@pytest.mark.peers
 def test_tfds_own_reader(tmp_path: Path) -> None:
     python = ROOT / ".cache/peers/tfds/bin/python"
     if not python.exists():

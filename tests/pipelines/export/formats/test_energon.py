@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.pipelines.export.formats.mixed_rows import HARD, export, row
 from tests.pipelines.export.formats.test_webdataset import RED_PNG, medium
 from tests.trainers import require_trainer_package, run_trainer
@@ -31,6 +33,7 @@ def name_of(one: dict[str, Any]) -> str:
     return f"{one['id'].hex()}-{one['copy']}"
 
 
+@pytest.mark.readers
 def test_energon_reads_it_sample_for_sample(tmp_path: Path) -> None:
     require_trainer_package("megatron.energon", "megatron-energon")
     outputs = {"train": [HARD[:4], HARD[4:]], "validation": [[row(20)]]}

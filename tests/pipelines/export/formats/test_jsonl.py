@@ -21,6 +21,7 @@ print(json.dumps([[len(rows), rows[0], rows[-1]] for rows in (whole.to_list(), l
 """
 
 
+@pytest.mark.readers
 @pytest.mark.large
 def test_datasets_reads_rows_that_are_unlike_those_of_the_first_ten_megabytes(tmp_path: Path) -> None:
     plain = [row(number, text="t" * 3000, url=None, metadata='{"a":1}') for number in range(4000)]

@@ -133,6 +133,7 @@ for compression in (None, "zstd"):
 """
 
 
+@pytest.mark.readers
 def test_the_bytes_are_those_of_streamings_own_writer(tmp_path: Path) -> None:
     cuts = [HARD[:1], HARD[1:6], HARD[6:], MANY]
     (tmp_path / "samples.json").write_text(json.dumps([[expected(one) for one in cut] for cut in cuts]))

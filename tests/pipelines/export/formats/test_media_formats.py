@@ -102,6 +102,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.readers
 def test_each_formats_own_reader_gives_the_pictures_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     configs: dict[str, MediaOptions] = {
         "parquet": ParquetConfig(media="image"),

@@ -227,6 +227,7 @@ print(held.document_indices.tolist())
 """
 
 
+@pytest.mark.readers
 def test_megatrons_own_reader(tmp_path: Path) -> None:
     rows = [row(number, text="x" * number + "y") for number in range(40)]
     export(FORMAT, BYTES, tmp_path / "out", {"train": [rows]})

@@ -41,6 +41,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.readers
 def test_datasets_reads_every_sample_in_order_streams_them_with_workers_and_resumes(tmp_path: Path) -> None:
     shards = {"a": every(words(60)), "b": Rows(words(9, 60), [Given(2, copies=3), Given(5, output=1)])}
     store, draw = make_draw(LocalStore(tmp_path / "store"), shards, [[WEB], [BOOKS]], ["train", "validation"])

@@ -289,6 +289,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.readers
 def test_webdataset_and_hugging_face_read_it_sample_for_sample(tmp_path: Path) -> None:
     rows = HARD + [row(number, copy=1, url=None) for number in range(30, 37)]
     cuts = [rows[:6], rows[6:9], rows[9:13], rows[13:]]
@@ -328,6 +329,7 @@ RED_PNG = bytes.fromhex(  # one pixel
 RED_GIF = bytes.fromhex("474946383961010001008000 00ff0000ffffff2c00000000010001000002024401003b".replace(" ", ""))
 
 
+@pytest.mark.readers
 def test_readers_see_pictures_of_every_type(tmp_path: Path) -> None:
     rows = [row(0, media=[medium("image/png", RED_PNG)]), row(1, media=[medium("image/gif", RED_GIF)])]
     shard = only_shard(tmp_path, rows, WebDatasetConfig(media="image"))

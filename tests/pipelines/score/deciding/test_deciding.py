@@ -130,6 +130,7 @@ def test_jobs_of_many_places_and_partitions_give_what_one_process_gives(folder: 
 
 
 @pytest.mark.beam
+@pytest.mark.processes
 def test_two_workers_give_the_same_values(folder: Path, tmp_path: Path) -> None:
     scores, ids, groups, ends = _many(2000, 2)
     config = FilterConfig(binarise="top", top=0.3, by=BY)

@@ -65,6 +65,7 @@ def test_workers_are_forked_processes_in_the_drivers_surroundings(
     assert not living(noted_by)
 
 
+@pytest.mark.processes
 def test_a_pool_makes_its_log_also_where_a_fork_server_runs_already(tmp_path: Path) -> None:
     for number in ("first", "second"):
         with worker_pool(tmp_path / f"{number}.log") as (address, _):

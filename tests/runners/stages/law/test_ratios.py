@@ -155,13 +155,13 @@ def test_no_file_is_written_where_another_cannot_be(run: Law, law_file: str, tmp
     assert sorted(file.name for file in tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize("part", [("ratios",), ("show",), ("compare", "--tokens", "t.csv")])
-def test_a_law_file_is_read_without_scipy_and_beam(law_file: str, tmp_path: Path, part: tuple[str, ...]) -> None:
+def test_a_law_file_is_read_without_scipy_and_beam(law_file: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("family,tokens\ngermanic,6B\nindic,1B\n")
     code = (
         "import sys; sys.modules['scipy'] = sys.modules['apache_beam'] = None\n"
         "from winnow.runners.commands.main import main\n"
-        f"sys.exit(main(['law', {part[0]!r}, 'law.json', *{part[1:]!r}]))"
+        "parts = ['ratios'], ['show'], ['compare', '--tokens', 't.csv']\n"
+        "sys.exit(sum(main(['law', part, 'law.json', *more]) for part, *more in parts))"
     )
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)
 

@@ -191,6 +191,7 @@ def test_rows_that_share_an_id_or_have_another_source_are_found(
     assert shared == [f"2 rows share the id {one.hex()}" for one in sorted(ids.to_pylist()[:count])[:10]]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("command", [["audit"], ["forget", "--domain", HOST], ["gc", "--purge", "--dry-run"]])
 def test_commands_take_runners_workers_and_flags_for_beam(
     forgotten: Path, command: list[str], capfd: pytest.CaptureFixture[str]
