@@ -6,7 +6,7 @@ groups of shards, by the same passes; no pass brings rows to the driver.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
@@ -223,7 +223,7 @@ def cuts_of(passes: Passes, rows: RowsPass, targets: Mapping[int, Sequence[int]]
 def sums_by(keys: NDArray[Any], **amounts: NDArray[Any]) -> dict[str, NDArray[Any]]:
     """Return each key that occurs, ascending, with the number of its `rows` and its sums."""
     if len(keys) and int(keys.max()) < max(_DENSE, 4 * len(keys)):
-        place, rows = keys, np.bincount(keys)
+        place, rows = keys.astype(np.intp, copy=False), np.bincount(keys)  # `add.at` is slow for other indices
         there = np.flatnonzero(rows)
     else:
         there, place, rows = np.unique(keys.astype(np.int64), return_inverse=True, return_counts=True)
@@ -254,7 +254,7 @@ def table_of(arrays: Arrays, lines: int, *names: str) -> list[NDArray[np.int64]]
     return list(found)
 
 
-def _folded(parts: Iterator[Arrays], merge: Any) -> Arrays:
+def _folded(parts: Iterator[Arrays], merge: Callable[[Sequence[Arrays]], Arrays]) -> Arrays:
     held: list[Arrays] = []
     lines, most = 0, _MOST_UNMERGED
     for part in parts:

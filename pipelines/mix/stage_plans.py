@@ -44,7 +44,7 @@ _REMARKABLE = 10
 """How many times as long as the mean of the others a sample is that a note names for its share."""
 
 MOST_STRATA: Final = 1 << 18
-"""Strata of a stage where tasks plan: the driver holds some 4 kB for each, and merges their histograms."""
+"""Strata of a stage where tasks plan: the driver holds some 2 kB for each, and merges their histograms."""
 
 _NO_LIMIT: Final = np.iinfo(np.int64).max
 

@@ -8,8 +8,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from winnow.pipelines.binding.preferences import Choice
 from winnow.pipelines.rules.coverage import CoverageCounter, Detector, LanguageCoverage, merged_languages
 from winnow.pipelines.rules.deciding import candidates_of_shard, decide_shard, dropped_samples
 from winnow.pipelines.rules.decisions import DecisionCounts, ShardDecisions
@@ -26,9 +29,18 @@ from winnow.pipelines.rules.near_thresholds import (
     threshold_cuts,
 )
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
-from winnow.pipelines.rules.representatives.candidates import Candidates, LargeCluster
+from winnow.pipelines.rules.representatives.candidates import (
+    WORD_BYTES,
+    Candidates,
+    LargeCluster,
+    candidate_columns,
+    merged_large,
+    part_of_items,
+    unaccepted,
+)
 from winnow.pipelines.rules.representatives.choosing import RepresentativeChooser
 from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES, NONE_COMPARED, Duplicates, within_shards
+from winnow.pipelines.rules.representatives.rounds import Rounds
 from winnow.pipelines.rules.score_overlaps import (
     ScoreOverlap,
     Votes,
@@ -38,8 +50,8 @@ from winnow.pipelines.rules.score_overlaps import (
     votes_of_scores,
 )
 from winnow.pipelines.rules.sites import SiteCounts
-from winnow.pipelines.running.job_tasks import Jobs
-from winnow.pipelines.running.scratch_parts import existing_parts, put_arrays, put_part, read_arrays, read_part
+from winnow.pipelines.running.job_tasks import Jobs, rows_here
+from winnow.pipelines.running.scratch_parts import existing_parts, put_numbers, put_part, read_numbers, read_part
 from winnow.pipelines.running.shard_groups import group_shards, over_groups
 from winnow.pipelines.running.shard_list import ListedShard, ShardList
 from winnow.pipelines.store.hiding.scans import NOTHING
@@ -65,6 +77,7 @@ class _Found:
     """The candidates of a range of shards, apart from their table."""
 
     undecided: Undecidable | None = None
+    rows: int = 0  # and items
     large: tuple[LargeCluster, ...] = ()
     large_count: int = 0
     accepted: Mapping[str, int] = field(default_factory=dict)
@@ -136,55 +149,71 @@ class DecisionTasks:
             found.append(candidates)
         merged = Candidates.merged(found)
         tables = {_CANDIDATES: merged.table}
-        tables |= {f"{_CANDIDATES}-{kind}": table for kind, table in merged.items.items()}
+        tables |= {part_of_items(_CANDIDATES, kind): table for kind, table in merged.items.items()}
         for name, table in tables.items():
             columns = [column.chunk(0) for column in table.columns]  # an empty table has no batches
             batch = pa.RecordBatch.from_arrays(columns, schema=table.schema)
             put_part(self.steps.objects, self.steps.scratch, name, group, batch)
-        return _Found(None, merged.large, merged.large_count, merged.accepted)
+        rows = sum(table.num_rows for table in tables.values())
+        return _Found(None, rows, merged.large, merged.large_count, merged.accepted)
 
-    def choose(self, jobs: Jobs) -> "tuple[Duplicates, Undecided | None]":
-        """Find the candidates, and choose representatives among them."""
+    def prepare(self, jobs: Jobs) -> "tuple[Duplicates, Undecided | None]":
+        """Choose representatives, and tell the tasks that decide which rows they replace; return the rest of the
+        choice."""
         choice = self.pinned.program.choice
         if choice is None:
             return NO_DUPLICATES, None
         parts = list(over_groups(self.steps, jobs, "Candidates", self.shards, self.find, _Found))
         if (undecided := first_undecided(part.undecided for part in parts)) is not None:
             return NO_DUPLICATES, undecided
+        if (rows := sum(part.rows for part in parts)) <= rows_here():
+            return self._choose_here(choice, parts), None
+        rounds = Rounds(choice, self.shards.groups, self.steps, _CANDIDATES, _REPLACED)
+        jobs.run(rounds.job(), rows * len(candidate_columns(choice)) * WORD_BYTES)
+        large, large_count, accepted = merged_large(parts)
+        large, large_count = unaccepted(large, large_count, accepted)
+        return Duplicates(large=large, large_count=large_count, addresses=rounds.addresses()), None
+
+    def _choose_here(self, choice: Choice, parts: Sequence[_Found]) -> Duplicates:
+        """Choose representatives in this process."""
         with RepresentativeChooser(choice) as chooser:
             for group, one in enumerate(parts):
-                items = {kind: self._candidates(f"{_CANDIDATES}-{kind}", group) for kind in choice.of_items}
+                items = {kind: self._candidates(part_of_items(_CANDIDATES, kind), group) for kind in choice.of_items}
                 rows = self._candidates(_CANDIDATES, group)
                 chooser.add(Candidates(rows, items, one.large, one.large_count, one.accepted))
-            return chooser.chosen([one.shard for one in self.shards.all]), None
-
-    def prepare(self, jobs: Jobs) -> "tuple[Duplicates, Undecided | None]":
-        """Choose representatives, and tell the tasks that decide which rows they replace."""
-        chosen, why = self.choose(jobs)
-        if self.pinned.program.choice is None or why is not None:
-            return chosen, why
+            chosen = chooser.chosen([one.shard for one in self.shards.all])
         for group in range(self.shards.groups):
             numbers = self.shards.in_group(group)
-            replaced: dict[str, pa.Array] = {}
-            for kind, rows in chosen.lost.items():
-                within = within_shards(rows, numbers.start, numbers.stop)
+            replaced: dict[str, NDArray[np.uint64]] = {}
+            for kind, lost in chosen.lost.items():
+                within = within_shards(lost, numbers.start, numbers.stop)
                 high, low = chosen.replacements[kind]
-                columns = {kind: rows, f"{kind}.high": high, f"{kind}.low": low}
-                replaced |= {name: pa.array(values[within]) for name, values in columns.items()}
-            for kind, (places, items) in chosen.lost_items.items():
+                columns = {kind: lost, f"{kind}.high": high, f"{kind}.low": low}
+                replaced |= {name: values[within] for name, values in columns.items()}
+            for kind, (places, numbered) in chosen.lost_items.items():
                 within = within_shards(places, numbers.start, numbers.stop)
-                of_items = {f"{kind}.places": places, f"{kind}.items": items}
-                replaced |= {name: pa.array(values[within]) for name, values in of_items.items()}
-            put_arrays(self.steps.objects, self.steps.scratch, _REPLACED, group, replaced)
-        return chosen, None
+                of_items = {f"{kind}.places": places, f"{kind}.items": numbered}
+                replaced |= {name: values[within] for name, values in of_items.items()}
+            put_numbers(self.steps.objects, self.steps.scratch, _REPLACED, group, replaced)
+        return replace(chosen, lost={}, replacements={}, lost_items={})
 
     def _candidates(self, name: str, group: int) -> pa.Table:
         return pa.Table.from_batches([read_part(self.steps.objects, self.steps.scratch, name, group)])
 
+    def replaced_in(self, shards: Iterable[str]) -> Duplicates:
+        """Return the rows that representatives replace in some shards, once they are prepared."""
+        if self.pinned.program.choice is None:
+            return NO_DUPLICATES
+        wanted = frozenset(shards)
+        numbers = [number for number, one in enumerate(self.shards.all) if one.shard in wanted]
+        groups = np.unique(self.shards.group_of(np.array(numbers, np.int64))).tolist()
+        names = {self.shards.all[one].shard: one for group in groups for one in self.shards.in_group(group)}
+        return self._duplicates(groups, names)
+
     def decide(self, group: int, *, rules: bool = True) -> _Decided:
         """Decide the rows of a range of shards; without rules, only measure how far they are from thresholds."""
         numbers, listed = self._shards(group)
-        duplicates = self._duplicates(group, numbers) if rules else NO_DUPLICATES
+        duplicates = self._duplicates([group], numbers) if rules else NO_DUPLICATES
 
         def decide_one(shard: ShardObjects, evaluator: Evaluator) -> _OfShard:
             found = self._measured(numbers[shard.shard], shard)
@@ -232,7 +261,7 @@ class DecisionTasks:
         Representatives must be prepared.
         """
         numbers, listed = self._shards(group)
-        duplicates = self._duplicates(group, numbers)
+        duplicates = self._duplicates([group], numbers)
 
         def work_on(shard: ShardObjects, evaluator: Evaluator) -> Result:
             decisions = decide_shard(self.pinned, shard, evaluator, duplicates)
@@ -334,17 +363,18 @@ class DecisionTasks:
         one, hidden = self.shards.all[number], self.shards.hidden(number)
         return ShardObjects(one.shard, one.source, one.rows, one.objects, NOTHING.rows if hidden is None else hidden)
 
-    def _duplicates(self, group: int, numbers: Mapping[str, int]) -> Duplicates:
-        if self.pinned.program.choice is None:
+    def _duplicates(self, groups: Sequence[int], numbers: Mapping[str, int]) -> Duplicates:
+        """What is replaced in ascending groups of shards, which have these numbers."""
+        if (choice := self.pinned.program.choice) is None:
             return NO_DUPLICATES
-        replaced = read_arrays(self.steps.objects, self.steps.scratch, _REPLACED, group)
-        kinds = self.pinned.program.choice.kinds
-        lost = {kind: replaced[kind].to_numpy() for kind in kinds}
-        ids = {kind: (replaced[f"{kind}.high"].to_numpy(), replaced[f"{kind}.low"].to_numpy()) for kind in kinds}
-        items = {
-            kind: (replaced[f"{kind}.places"].to_numpy(), replaced[f"{kind}.items"].to_numpy())
-            for kind in self.pinned.program.choice.by_item
-        }
+        parts = [read_numbers(self.steps.objects, self.steps.scratch, _REPLACED, group) for group in groups]
+
+        def joined(name: str) -> NDArray[np.uint64]:
+            return np.concatenate([np.zeros(0, np.uint64), *(part[name] for part in parts)])
+
+        lost = {kind: joined(kind) for kind in choice.kinds}
+        ids = {kind: (joined(f"{kind}.high"), joined(f"{kind}.low")) for kind in choice.kinds}
+        items = {kind: (joined(f"{kind}.places"), joined(f"{kind}.items")) for kind in choice.by_item}
         return Duplicates(lost, ids, numbers=numbers, lost_items=items)
 
 

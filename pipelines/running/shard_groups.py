@@ -60,7 +60,7 @@ def group_shards(
     if hidden:
         shards = put_hidden_rows(objects, scratch, list(shards), lambda one: hidden.get(one.shard, NO_ROWS))
     listed = ShardList(objects, put_shard_list(objects, "shards", shards, f"{scratch}/"), scratch, kind)
-    return replace(listed, most_groups=groups_for(_size(listed.all), MOST_GROUPS))
+    return replace(listed, most_groups=groups_for(_size(listed.all), MOST_GROUPS, TASK_BYTES))
 
 
 def over_groups(

@@ -183,17 +183,19 @@ def decisions_if_any(
     return replace(rule_decisions(recipe, generation, pinned, engine, console), rules=False)
 
 
-def representatives(pinned: PinnedProgram, generation: Generation) -> Duplicates:
-    """Choose the representatives of duplicates; tasks read the rows of a large store.
+def representatives(pinned: PinnedProgram, generation: Generation, shards: Iterable[str]) -> Duplicates:
+    """Choose the representatives of duplicates, and return which rows of some shards they replace; tasks read the rows
+    of a large store.
 
     UndecidedError if a rule of `eligible` cannot be decided for a row.
     """
     jobs = command_jobs(pinned.store, "rules")
     with jobs.folder("rules") as steps:
-        chosen, why = decision_tasks(DecisionRequest(pinned, generation, None, ()), steps).choose(jobs)
-    if why is not None:
-        raise why.error(pinned.program)
-    return chosen
+        tasks = decision_tasks(DecisionRequest(pinned, generation, None, ()), steps)
+        _, why = tasks.prepare(jobs)
+        if why is not None:
+            raise why.error(pinned.program)
+        return tasks.replaced_in(shards)
 
 
 def duplicate_drops(
@@ -206,14 +208,15 @@ def duplicate_drops(
         pinned = pinned_rules(recipe, store, generation)
         if pinned is None or pinned.program.choice is None:
             return DuplicateDrops({})
-        duplicates = representatives(pinned, generation)
+        listed = list(places)
+        duplicates = representatives(pinned, generation, [place.shard.shard for place in listed])
     except RecipeError as error:
         first, *others = str(error).splitlines()
         return DuplicateDrops(None, f"{first} (and {len(others)} more; see winnow plan)" if others else first)
     reasons = {rule.rule.drop: rule.rule.reason for rule in pinned.program.rules if rule.phase == "dedupe"}
     found: dict[str, str] = {}
     stays: dict[str, str] = {}
-    for place in places:
+    for place in listed:
         marks = duplicates.of(place.shard.shard, place.shard.rows)
         lost = next((name for name, rows in marks.items() if rows[place.row]), None)
         if lost is not None:

@@ -1,8 +1,8 @@
 """The eligible rows of a shard that have duplicates, among which representatives are chosen."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from winnow.schemas.recipe import DedupeConfig
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind, layer_of_kind
 from winnow.schemas.uint128 import Words, words_of
 
+WORD_BYTES = 8  # of each column of candidates
 ROW_BITS = 32  # of a place: the number of a shard, then that of a row in it
 TEXT = "text"  # the columns of texts' digests
 
@@ -24,6 +25,7 @@ ITEMS = pa.schema([pa.field(name, pa.uint64()) for name in ("place", "item", "hi
 
 Rows = NDArray[np.int64]
 
+MAX_NAMED = 100  # the most clusters above the cap that alarms name
 MAX_HELD = 10_000  # the most clusters above the cap in memory, before accepted ones are removed
 
 
@@ -65,10 +67,35 @@ class Candidates:
     @classmethod
     def merged(cls, parts: Sequence["Candidates"]) -> Self:
         """Return those of several shards together."""
-        large = tuple(sorted((one for part in parts for one in part.large), reverse=True)[:MAX_HELD])
-        accepted = {name: most for part in parts for name, most in part.accepted.items()}
         items = {kind: _joined([one.items[kind] for one in parts]) for kind in parts[0].items}
-        return cls(_joined([one.table for one in parts]), items, large, sum(one.large_count for one in parts), accepted)
+        return cls(_joined([one.table for one in parts]), items, *merged_large(parts))
+
+
+class CountedLarge(Protocol):
+    """Clusters above the cap, of some shards."""
+
+    @property
+    def large(self) -> tuple[LargeCluster, ...]:
+        """The largest first."""
+        ...
+
+    @property
+    def large_count(self) -> int:
+        """How many there are in all."""
+        ...
+
+    @property
+    def accepted(self) -> Mapping[str, int]:
+        """The accepted number of texts, by cluster id."""
+        ...
+
+
+def merged_large(parts: Iterable[CountedLarge]) -> tuple[tuple[LargeCluster, ...], int, Mapping[str, int]]:
+    """Return the clusters above the cap of several shards together."""
+    held = list(parts)
+    large = tuple(sorted((one for part in held for one in part.large), reverse=True)[:MAX_HELD])
+    accepted = {name: most for part in held for name, most in part.accepted.items()}
+    return large, sum(part.large_count for part in held), accepted
 
 
 def _joined(tables: Sequence[pa.Table]) -> pa.Table:
@@ -76,6 +103,11 @@ def _joined(tables: Sequence[pa.Table]) -> pa.Table:
     table = pa.concat_tables(tables)
     columns = [pa.concat_arrays([pa.array([], column.type), *column.chunks]) for column in table.columns]
     return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def part_of_items(part: str, kind: Kind) -> str:
+    """Return the name of the part with the items of a kind, beside that of rows."""
+    return f"{part}-{kind}"
 
 
 def find_candidates(
@@ -196,6 +228,14 @@ def _accepted(block: Mapping[str, pa.Array], kind: Kind, config: DedupeConfig) -
     names = ("samples.id", f"{layer_of_kind(kind)}.cluster")
     pairs = zip(*(block[name].filter(named).to_pylist() for name in names), strict=True)
     return {cluster.hex(): most[identity] for identity, cluster in pairs if cluster is not None}
+
+
+def unaccepted(
+    large: Sequence[LargeCluster], count: int, accepted: Mapping[str, int]
+) -> tuple[tuple[LargeCluster, ...], int]:
+    """Return the largest of `count` clusters above the cap that the recipe does not accept, and how many there are."""
+    left = [one for one in large if one.texts > accepted.get(one.id, 0)]
+    return tuple(left[:MAX_NAMED]), count - (len(large) - len(left))
 
 
 def preference_names(choice: Choice) -> list[str]:

@@ -9,6 +9,8 @@ picture is lost. The best row of a cluster is never dropped by the same kind: it
 Items that rules of `items` drop before duplicates are known neither count nor represent others.
 
 For rules of `items`, an item is represented if its cluster has an item of a better row, or an earlier one of its own.
+
+Here one process chooses, with a database on its disk; more candidates are chosen among in tasks, by `rounds`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,14 +36,13 @@ from winnow.pipelines.rules.representatives.candidates import (
     LargeCluster,
     candidate_columns,
     preference_names,
+    unaccepted,
 )
 from winnow.pipelines.rules.representatives.replaced import NONE_COMPARED, Duplicates, UnequalTexts
 from winnow.schemas.errors import StageError
 from winnow.schemas.rows.duplicates import Kind
 from winnow.schemas.rules.conditions import CLOSED
 from winnow.schemas.uint128 import Words
-
-MAX_NAMED = 100  # the most clusters above the cap that alarms name
 
 _MEMORY = "1GiB"  # for sorting; the rest spills to a temporary folder
 
@@ -105,11 +106,9 @@ class RepresentativeChooser:
                 lost_items[kind] = self._represented_items(kind)
             lost[kind], *ids = self._replaced_rows(kind)
             replacements[kind] = (ids[0], ids[1])
-        large = [one for one in self._large if one.texts > self._accepted.get(one.id, 0)]
-        large_count = self._large_count - (len(self._large) - len(large))
+        large, large_count = unaccepted(self._large, self._large_count, self._accepted)
         numbers = {name: number for number, name in enumerate(shards)}
-        named = tuple(large[:MAX_NAMED])
-        return Duplicates(lost, replacements, named, large_count, self._addresses, numbers, lost_items)
+        return Duplicates(lost, replacements, large, large_count, self._addresses, numbers, lost_items)
 
     def _represented_items(self, kind: Kind) -> tuple[Words, Words]:
         """Return the items with a better item in their cluster, sorted.

@@ -110,7 +110,11 @@ def view_sample(recipe: BoundRecipe, store: Store, generation: Generation, sampl
     decision, undecided = None, None
     try:
         pinned = pinned_rules(recipe, store, generation)
-        decision = None if pinned is None else verdict(pinned, sample, partial(representatives, pinned, generation))
+        decision = (
+            None
+            if pinned is None
+            else verdict(pinned, sample, partial(representatives, pinned, generation, [sample.place.shard.shard]))
+        )
     except RecipeError as error:
         undecided = str(error).splitlines()[0]
     return view_with_edits(recipe, sample, decision, undecided)

@@ -27,8 +27,8 @@ from winnow.pipelines.rules.deciding import choose_representatives, decide
 from winnow.pipelines.rules.decisions import DecisionCounts
 from winnow.pipelines.rules.guards import require_accepted, settings_to_accept
 from winnow.pipelines.rules.pinning import PinnedProgram, pin
-from winnow.pipelines.rules.representatives.candidates import find_candidates
-from winnow.pipelines.rules.representatives.choosing import MAX_NAMED, RepresentativeChooser
+from winnow.pipelines.rules.representatives.candidates import MAX_NAMED, find_candidates
+from winnow.pipelines.rules.representatives.choosing import RepresentativeChooser
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.errors import RecipeError
