@@ -20,17 +20,23 @@ help:  ## list the targets
 
 setup: .venv/ready  ## make .venv with winnow (editable), its tools and its models
 
-.venv/ready: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
+.venv/ready: .venv/demo
 	PYTHONWARNINGS="ignore:Compat editable installs" $(BIN)/python -m pip install --quiet --constraint constraints.txt $(EDITABLE) ".[dev]"
 	WINNOW_WARMING=1 $(BIN)/winnow assets fetch centerface efficientnet-lite0.features nsfwjs.inception-v3 pp-ocrv6-det transnet-v2  # of operators that look at pictures and videos
 	WINNOW_WARMING=1 $(BIN)/winnow assets fetch wordllama wordllama.tokenizer  # of text.embedding
 	WINNOW_WARMING=1 $(BIN)/winnow assets fetch
-	$(BIN)/python -m winnow.runners.stages.running.warming recipes/demo*.yaml  # compile what the demo calls
 	touch $@
 
-demo: setup  ## take the bundled crawl through every stage, ending in a mixture and a report
+# Half of the packages, one of the models, and the kernels that its recipes call.
+.venv/demo: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
+	PYTHONWARNINGS="ignore:Compat editable installs" $(BIN)/python -m pip install --quiet --constraint constraints.txt $(EDITABLE) ".[image,languages,video]"
+	WINNOW_WARMING=1 $(BIN)/winnow assets fetch lid.176
+	$(BIN)/python -m winnow.runners.stages.running.warming recipes/demo*.yaml
+	touch $@
+
+demo: .venv/demo  ## take the bundled crawl through every stage, ending in a mixture and a report
 	$(BIN)/winnow demo
 
 # The libraries that training loops read exports with; torch is among them, so they have an environment of their own.

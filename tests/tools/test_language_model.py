@@ -2,7 +2,6 @@
 
 import random
 import struct
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -30,13 +29,7 @@ def text_of(code: str, chance: random.Random) -> str:
     return " ".join("".join(chance.choices(SYLLABLES[code], k=3)) for _ in range(8))
 
 
-@cache
-def model() -> dict[str, np.ndarray]:
-    """One that tests share."""
-    return trained()
-
-
-def trained() -> dict[str, np.ndarray]:
+def trained(epochs: int = 40) -> dict[str, np.ndarray]:
     """The arrays of a model of three made languages."""
     chance = random.Random(1)
     pairs = [(number, text_of(label[5:], chance)) for number, label in enumerate(LABELS) for _ in range(200)]
@@ -47,7 +40,7 @@ def trained() -> dict[str, np.ndarray]:
     rows = ((np.random.default_rng(1).random((len(vocabulary), 8), np.float32) * 2 - 1) / 8).astype(np.float32)
     outputs = np.zeros((3, 8), np.float32)
     firsts, lasts = np.zeros(len(wanted), np.int64), np.full(len(wanted), 3)
-    training.fit(bags.values, bags.offsets, wanted, firsts, lasts, rows, outputs, 40, 1.0, 7, True)
+    training.fit(bags.values, bags.offsets, wanted, firsts, lasts, rows, outputs, epochs, 1.0, 7, True)
     kept = np.sort(np.argsort(-np.linalg.norm(rows, axis=1), kind="stable")[:300])
     arrays, _, unit = quantised_rows(rows[kept], 7)
     whole, output_unit = quantised_outputs(outputs)
@@ -57,7 +50,7 @@ def trained() -> dict[str, np.ndarray]:
 
 
 def test_the_same_examples_give_the_same_model() -> None:
-    one, other = model(), trained()
+    one, other = trained(epochs=5), trained(epochs=5)
     assert one.keys() == other.keys()
     assert all(np.array_equal(one[name], other[name]) for name in one)
 
@@ -79,7 +72,7 @@ def test_how_sure_labels_are_is_the_same_wherever_rows_are_in_memory() -> None:
 
 
 def test_a_model_tells_languages_apart() -> None:
-    network, chance = read_network(model()), random.Random(2)
+    network, chance = read_network(trained()), random.Random(2)
     wanted = [number for number in range(3) for _ in range(40)]
     texts = [text_of(LABELS[number][5:], chance).encode() for number in wanted]
     ends = np.cumsum([len(text) for text in texts])

@@ -1,13 +1,15 @@
 """Compiling kernels before they are needed: once per machine and version, announced, and never in the middle of a run.
 
-A kernel is compiled when it is first called, some 200 seconds of a core for all of them. Three processes at a time run
+A kernel is compiled when it is first called, some 200 seconds of a core for all of them. Four processes at a time run
 a few dozen texts through what a recipe may ask for: two through operators that need nothing but their settings, one
-through deduplication, scores, a mixture and its exports. Neither a compiler nor a model gives its memory back, so each
-step has a process that is forked from one that has imported everything. What they compile is kept for every process
-after them (`winnow.schemas.kernels`), and steps whose kernels are as they were are left out. `winnow assets fetch` does
-this ahead; commands that run pipelines do it for what their recipe names, where it is due.
+through deduplication, scores, a mixture and its exports, one through main content and copies of media. Neither a
+compiler nor a model gives its memory back, so each step has a process that is forked from one that has imported
+everything. What they compile is kept for every process after them (`winnow.schemas.kernels`), and steps whose kernels
+are as they were are left out. `winnow assets fetch` does this ahead; commands that run pipelines do it for what their
+recipe names, where it is due.
 """
 
+import gc
 import os
 import signal
 import subprocess
@@ -174,6 +176,7 @@ def main(part: str, named: frozenset[str] | None) -> int:
         return 1
     for module in _IMPORTS:
         import_module(module)
+    gc.freeze()  # a compiler makes objects by the million: each full collection would look at all modules again
     return int(sum(run_step(step, files) for step in due_steps(steps_of(part, named), files)) > 0)
 
 

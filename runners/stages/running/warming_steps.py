@@ -11,7 +11,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from importlib import import_module
 from importlib.util import find_spec
@@ -25,8 +25,8 @@ from winnow.schemas.kernels import source_key
 if TYPE_CHECKING:
     from winnow.schemas.recipe import Recipe
 
-PARTS = ("stages", "operators/0", "operators/1")
-"""What is compiled side by side; of the operators every other step."""
+PARTS = ("stages", "extraction and media", "operators/0", "operators/1")
+"""What is compiled side by side, in about equal parts; of the operators every other step."""
 
 _PICTURES_FOLDER = "pictures"
 _TOKENIZER = "tokenizer.json"
@@ -140,10 +140,16 @@ class Step:
     operators: tuple[str, ...] = ()
     needs: str = ""  # a file, without which it cannot run
     serves: tuple[str, ...] = ()  # what a recipe names that needs it; all recipes do where this is empty
+    whole: "Step | None" = None  # the step for all recipes, of whose operators this one has those that a recipe names
 
     def is_for(self, named: frozenset[str] | None) -> bool:
         """Whether a recipe that names these operators, extractors and kinds of duplicates needs it; None for all."""
         return named is None or not self.serves or not named.isdisjoint(self.serves)
+
+    def of(self, named: frozenset[str] | None) -> "Step":
+        """It with those of its operators that a recipe names."""
+        found = tuple(entry for entry in self.operators if named is None or _operator(entry) in named)
+        return self if found == self.operators else replace(self, operators=found, whole=self)
 
     @property
     def mark(self) -> str:
@@ -197,7 +203,7 @@ class KernelFiles:
         try:
             found = json.loads((self.folder / step.mark).read_bytes())
         except (OSError, ValueError):
-            return None
+            return self.marked(step.whole) if step.whole else None
         return found if isinstance(found, dict) else None
 
     def is_due(self, step: Step) -> bool:
@@ -289,8 +295,11 @@ def _own_files(step: Step) -> list[str]:
 
 def steps_of(part: str, named: frozenset[str] | None = None) -> list[Step]:
     """The steps of a part, for recipes that name these operators, extractors and kinds of duplicates; None for all."""
-    steps = _stage_steps() if part == "stages" else _operator_steps()[int(part[-1]) :: 2]
-    return [step for step in steps if step.is_for(named)]
+    if part == PARTS[0]:
+        steps = [Step(_STAGES, command) for command in ("ingest", "annotate", "run")]
+    else:
+        steps = _media_steps() if part == PARTS[1] else _operator_steps()[int(part[-1]) :: 2]
+    return [step.of(named) for step in steps if step.is_for(named)]
 
 
 def named_in(recipe: "Recipe") -> frozenset[str]:
@@ -331,14 +340,13 @@ def _operator(entry: str) -> str:
     return found[0]
 
 
-def _stage_steps() -> list[Step]:
-    """Steps through all stages."""
+def _media_steps() -> list[Step]:
+    """Steps through main content, and through what is alike in pictures, videos and meanings."""
     some = f"{_PICTURES_FOLDER}/*"
     of_pictures, of_texts = ("image.embedding", "dedupe.embedding"), ("text.embedding", "dedupe.semantic")
     pictures = Step(_PICTURES + _VECTORS_OF_PICTURES, needs=some, serves=of_pictures)
     vectors = [pictures, Step(_VECTORS_OF_TEXTS, serves=of_texts)] if find_spec("faiss") else []
     return [
-        *(Step(_STAGES, command) for command in ("ingest", "annotate", "run")),
         Step(_MAIN, "ingest", serves=("extract.main",)),
         Step(_COPIES, needs="texts/*.webm", serves=("video.vpdq", "dedupe.vpdq")),
         Step(_PICTURES + _HASHES_OF_PICTURES, needs=some, serves=("image.pdq", "image.contamination", "dedupe.pdq")),
