@@ -48,6 +48,15 @@ def started(process: int) -> str | None:
     return None if state in "ZX" else rest[18]
 
 
+def cpu_seconds(process: int) -> float:
+    """The CPU time of a process and of its children that have ended; 0 without /proc, or if it does not exist."""
+    try:
+        times = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+
+
 @dataclass(frozen=True, slots=True)
 class Process:
     """A process of one machine, or of one container, as named in the files that it writes."""

@@ -6,20 +6,24 @@ whose commits are listed anyway.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.operators import BoundOperator, passes_of
 from winnow.pipelines.binding.tokens import TOKENS_LAYER
+from winnow.pipelines.dedupe.stage import GROUP_BYTES
 from winnow.pipelines.forgetting.outputs import EXPORT, registered
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.rules.pinning import expected_keys
+from winnow.pipelines.running.job_tasks import OPENING_BYTES
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.runners.estimating.rates import EngineRate, Rates, ingest_part
 from winnow.runners.estimating.run_log import RunRecord
 from winnow.runners.estimating.scores import LayerSizes, PlannedScore, is_text
 from winnow.schemas.records import Generation
+
+HERE_SECONDS = 0.3  # that the command takes for what is small, whatever its size
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +36,17 @@ class StageEstimate:
     shuffled: int
     written: int
     work_seconds: float  # of one vCPU, without an engine
+    is_here: bool = False  # done by the command itself, without an engine
 
     def vcpu_seconds(self, engine: EngineRate, workers: int) -> float:
         """vCPU-seconds on an engine, including the start of its workers; at most one worker per task."""
+        if self.is_here:
+            return self.work_seconds + HERE_SECONDS
         return self.work_seconds * engine.work + engine.start_seconds * min(workers, max(1, self.tasks))
 
     def seconds(self, engine: EngineRate, workers: int) -> float:
         """Wall-clock seconds with this many busy workers."""
-        return self.vcpu_seconds(engine, workers) / min(workers, max(1, self.tasks))
+        return self.vcpu_seconds(engine, workers) / (1 if self.is_here else min(workers, max(1, self.tasks)))
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,9 @@ def estimate(
     anew = fresh > 0 or any(stage.read for stage in found)
     kinds = [one for one in recipe.searched.values() if anew or one.kind.layer not in layers]
     parts = {one.kind.layer: round((held + fresh) * rates.of(one.layer).written) for one in kinds}
-    found.append(_stage("dedupe", every, sum(parts.values()), parts, rates))
+    searched = _stage("dedupe", every, sum(parts.values()), parts, rates)
+    opened = every * (1 + len(kinds)) * OPENING_BYTES
+    found.append(replace(searched, is_here=held + fresh + searched.read + opened <= GROUP_BYTES))
     anew = anew or bool(kinds)
     made_by = {bound.layer: bound.operator.name for bound in operators}
     sizes = LayerSizes({name: layers[name].bytes for name in current}, made_by, held, fresh, rates)
@@ -113,7 +122,7 @@ def estimate(
 def estimate_of_run(record: RunRecord, rates: Rates) -> StageEstimate:
     """The estimate for a past run, from the bytes that it read."""
     parts = {name: part.read for name, part in record.parts.items()}
-    return _stage(record.stage, record.tasks, record.read, parts, rates)
+    return replace(_stage(record.stage, record.tasks, record.read, parts, rates), is_here=record.workers == 0)
 
 
 def total(stages: Iterable[StageEstimate]) -> StageEstimate:

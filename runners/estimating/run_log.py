@@ -27,13 +27,13 @@ class RunRecord:
 
     stage: str
     engine: str
-    workers: int
+    workers: int  # 0: the command itself
     tasks: int
     seconds: float  # wall-clock time from the first task to the last
     read: int  # bytes of the objects read, each counted once
     parts: Mapping[str, PartAmounts]
     shuffled: int | None = None  # None if unknown
-    cpu_seconds: float | None = None  # None if workers are other processes
+    cpu_seconds: float | None = None  # None if workers do not belong to the command
 
     @property
     def written(self) -> int:
@@ -42,8 +42,12 @@ class RunRecord:
 
     @property
     def vcpu_seconds(self) -> float:
-        """The vCPU-seconds reserved, busy or idle."""
-        return self.seconds * self.workers
+        """The CPU time, as estimates have it; where it is unknown, the time of the workers that had a task.
+
+        So neither waiting for a busy machine's cores nor workers without a task count.
+        """
+        busy = max(1, min(self.workers, self.tasks))
+        return self.seconds * busy if self.cpu_seconds is None else self.cpu_seconds
 
 
 def put_run(objects: ObjectStore, record: RunRecord) -> None:

@@ -147,7 +147,8 @@ def measured_yaml(records: Sequence[RunRecord], rates: Rates) -> str:
         engine = _engine(rates, record.engine)
         work = estimate_of_run(record, rates).work_seconds
         starting = engine.start_seconds * min(record.workers, max(1, record.tasks))
-        taken = record.vcpu_seconds - starting if record.cpu_seconds is None else record.cpu_seconds
+        is_command = record.cpu_seconds is not None and record.workers <= 1  # which began before the stage
+        taken = record.vcpu_seconds - (0 if is_command else starting)
         taken = max(taken, record.vcpu_seconds / 10) / engine.work  # a run dominated by start-up is not representative
         for name, part in record.parts.items():
             own = part.read / (rates.of(name).mb_per_second * 1e6)

@@ -84,7 +84,8 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
             raise StageError(f"dedupe: shards ended without a commit of {layer_of_kind(kind)}; run again")
         state.layers[layer_of_kind(kind)] = rows_made
     shuffled = sum(info.size for info in run.store.objects.list(f"{search.scratch}/"))
-    record_search(run, state, search, shuffled, clock.ran(one.shard for one in search.covered))
+    ran = clock.ran(one.shard for one in search.covered)
+    record_search(run, state, search, shuffled, ran, here=_is_small(search))
     require_lease(run.store.objects)
     delete_superseded(search)
     clear_scratch(run.store.objects, search.scratch)

@@ -89,17 +89,19 @@ def record_export(
         _put(run, "export", replace(ran, names=frozenset(map(str, range(tasks)))), held * len(written), parts)
 
 
-def record_search(run: "StageRun", state: StoreState, search: Search, shuffled: int, ran: "CompletedTasks") -> None:
+def record_search(
+    run: "StageRun", state: StoreState, search: Search, shuffled: int, ran: "CompletedTasks", *, here: bool
+) -> None:
     """Record a search for duplicates: the signatures read, and the layers written.
 
     `state`: including the results; `shuffled`: the bytes exchanged; `ran`: the tasks, and the time from the first
-    comparison to the last layer.
+    comparison to the last layer; `here`: whether it ran in this process.
     """
     parts = {}
     for asked in search.kinds.values():
         layers = (state.layers.get(name) for name in (asked.layer, asked.kind.layer))
         parts[asked.kind.layer] = PartAmounts(*(0 if rows is None else rows.bytes for rows in layers))
-    _put(run, "dedupe", ran, sum(part.read for part in parts.values()), parts, shuffled)
+    _put(run, "dedupe", ran, sum(part.read for part in parts.values()), parts, shuffled, here=here)
 
 
 def _written(pending: PendingShards, layer: str, state: StoreState) -> int:
@@ -116,13 +118,15 @@ def _put(
     read: int,
     parts: Mapping[str, PartAmounts],
     shuffled: int | None = None,
+    *,
+    here: bool = False,
 ) -> None:
     put_run(
         run.store.objects,
         RunRecord(
             stage=stage,
             engine=run.engine.name,
-            workers=run.engine.processes,
+            workers=0 if here else run.engine.processes,
             tasks=len(ran.names),
             seconds=round(ran.seconds, 3),
             read=read,

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 
+from winnow.pipelines.processes.identity import cpu_seconds
 from winnow.pipelines.running import fork_server
 from winnow.pipelines.running.fork_server import WorkerRequest
 from winnow.schemas.environment.modules import module_path, python_module
@@ -34,6 +35,12 @@ class ForkServer:
                     return int(answer)
                 self._end()
         raise RuntimeError("no worker process could be started")
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Its CPU time, and that of its workers that have ended; 0 if it does not run."""
+        with self._lock:
+            return 0.0 if self._process is None else cpu_seconds(self._process.pid)
 
     def close(self) -> None:
         """Wait for its end, so that the workers' CPU time counts as that of this process's children."""

@@ -1,5 +1,6 @@
 """Runs one stage on the engine until all its tasks are committed."""
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.store_index import StoreIndex
 from winnow.runners.engines.engine import Engine, staged
 from winnow.runners.engines.failures import WorkerLostError
+from winnow.runners.engines.workers.fork_server import FORK_SERVER
 from winnow.runners.stages.running.nodes import ready_nodes
 from winnow.runners.stages.running.warming import warm_kernels
 from winnow.runners.terminal.progress.stage import StageProgress, TaskInput, prefix_of
@@ -39,7 +41,7 @@ class CompletedTasks:
 
     names: frozenset[str] = frozenset()
     seconds: float = 0.0
-    cpu_seconds: float | None = None  # None if workers are other processes
+    cpu_seconds: float | None = None  # None if workers do not belong to this process
 
     def __add__(self, other: "CompletedTasks") -> "CompletedTasks":
         both = self.cpu_seconds is not None and other.cpu_seconds is not None
@@ -51,13 +53,19 @@ class Clock:
     """Measures time on an engine, for display and the run log only."""
 
     def __init__(self, engine: Engine) -> None:
-        self._alone = engine.name == "local" and engine.processes == 1  # the worker is this process
-        self._began, self._cpu = time.monotonic(), time.process_time()
+        self._is_local = engine.name == "local"
+        self._began, self._cpu = time.monotonic(), _cpu_seconds()
 
     def ran(self, names: Iterable[str]) -> CompletedTasks:
         """The result for these tasks: the time since the clock was created."""
-        cpu = time.process_time() - self._cpu if self._alone else None
+        cpu = _cpu_seconds() - self._cpu if self._is_local else None
         return CompletedTasks(frozenset(names), time.monotonic() - self._began, cpu)
+
+
+def _cpu_seconds() -> float:
+    """The CPU time of this process and of those that it has started and that have ended, such as workers."""
+    ended = os.times()
+    return time.process_time() + ended.children_user + ended.children_system + FORK_SERVER.cpu_seconds
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """What is estimated of a recipe, before, in the middle of, and after its run; and what its runs say they took."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from tests.faults.winnow import tree_hash
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_store_at
 from winnow.runners.commands.main import main
-from winnow.runners.estimating.amounts import StageEstimate, estimate_of_run
+from winnow.runners.estimating.amounts import HERE_SECONDS, StageEstimate, estimate_of_run
 from winnow.runners.estimating.rates import EngineRate, Rate, Rates, read_rates
 from winnow.runners.estimating.run_log import PartAmounts, RunRecord, put_run, read_runs
 
@@ -59,6 +60,8 @@ def test_an_engine_adds_its_overhead_and_the_start_of_the_workers_that_have_a_ta
     assert stage.vcpu_seconds(EngineRate("spark", work=1.5, start_seconds=10), 2) == 170.0
     assert stage.vcpu_seconds(EngineRate("spark", work=1.5, start_seconds=10), 64) == 180.0
     assert stage.seconds(EngineRate("spark", work=1.5, start_seconds=10), 64) == 60.0
+    small = replace(stage, work_seconds=0.5, is_here=True)
+    assert small.vcpu_seconds(EngineRate("spark", work=1.5, start_seconds=10), 64) == 0.5 + HERE_SECONDS
 
 
 def test_before_a_run_every_stage_follows_from_the_listing(recipe: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,7 +116,9 @@ def test_what_stands_costs_nothing_and_what_runs_took_is_told_beside_the_estimat
     assert set(records["annotate.cpu"].parts) == {"text.length", "text.gopher", "text.digest"}
     assert records["ingest"].read == (folder / "lines/0.jsonl").stat().st_size
     assert records["ingest"].written == sum(file.stat().st_size for file in (folder / "store/samples").iterdir())
-    assert all(record.engine == "local" and record.workers == 1 for record in records.values())
+    assert all(record.engine == "local" for record in records.values())
+    assert {stage: record.workers for stage, record in records.items()} == dict.fromkeys(records, 1) | {"dedupe": 0}
+    assert all(record.cpu_seconds is not None for record in records.values())
     assert main(["stats", recipe]) == 0
     assert "Past runs" in (printed := capsys.readouterr().out)
     assert "actual/estimate" in printed
@@ -151,6 +156,7 @@ def test_records_of_runs_are_numbered_and_damaged_ones_are_passed_over(tmp_path:
     put_run(objects, record)
     assert [info.path for info in objects.list("runs/")][3] == "runs/ingest/00000004.json"
     assert read_runs(objects) == [record, record, record]
-    assert (record.written, record.vcpu_seconds) == (20, 12.0)
+    assert (record.written, record.vcpu_seconds) == (20, 4.5)  # of three workers that had a task
+    assert replace(record, cpu_seconds=2.5).vcpu_seconds == 2.5
     rates = Rates("", (), (Rate("ingest.none", 0.5, 3.0),))
     assert estimate_of_run(record, rates) == StageEstimate("ingest", 3, 10, 0, 30, 10 / 500_000)

@@ -25,6 +25,7 @@ from winnow.pipelines.running.fork_server import WorkerRequest
 from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.workers.fork_server import FORK_SERVER
 from winnow.runners.engines.workers.forked import worker_environment
+from winnow.runners.stages.running.stage_run import Clock
 from winnow.schemas.errors import WinnowError
 
 pytestmark = pytest.mark.processes
@@ -81,6 +82,26 @@ def test_workers_without_a_task_are_not_started_and_a_single_one_is_not_the_comm
     assert len(list(folder.iterdir())) == 3  # all in one process
     (worker,) = {path.name.partition("-")[0] for path in folder.iterdir()}
     assert worker != str(os.getpid())
+
+
+def burnt(_: int) -> None:
+    until = time.process_time() + 0.5
+    while time.process_time() < until:
+        pass
+
+
+def build_burnt(pipeline: beam.Pipeline) -> object:
+    return pipeline | beam.Create([1, 2]) | beam.Map(burnt)
+
+
+def test_a_stage_has_the_cpu_time_of_its_workers() -> None:
+    clock = Clock(Engine("local", 2))
+    here = time.process_time()
+    Engine("local", 2).run(build_burnt)
+    counted = clock.ran(["task"]).cpu_seconds
+    assert counted is not None
+    assert counted - (time.process_time() - here) > 0.9
+    assert Clock(Engine("spark", 2)).ran(["task"]).cpu_seconds is None
 
 
 def known(folder: Path, number: int) -> None:
