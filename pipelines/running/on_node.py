@@ -33,7 +33,7 @@ def naming_host(driver: str) -> Iterator[None]:
 def _name_host(error: Exception) -> None:
     """Put the machine's name before an error's message, so that it reaches the driver whatever engine carries it."""
     host = host_name()
-    if host in str(error):
+    if f"{host}: " in str(error) or f" on {host} " in str(error):  # it is named already
         return
     if isinstance(error, OSError) and error.strerror is not None:  # which finds its words anew
         error.strerror = f"{error.strerror} on {host}"

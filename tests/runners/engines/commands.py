@@ -116,6 +116,12 @@ def left_over(folder: Path, seconds: float = 30) -> list[psutil.Process]:
     return found
 
 
+def assert_no_files(folder: Path) -> None:
+    """The temporary folder of a command has what it has while nothing runs."""
+    left = (path.name for root in (folder / "scratch").iterdir() for path in root.iterdir())
+    assert {*left} <= {"guard", "kernels"}
+
+
 def kill_a_worker(folder: Path, killed: list[int]) -> None:
     """Kill the first worker of the command that has begun to work: the fork server itself has few threads."""
     end = time.monotonic() + 300

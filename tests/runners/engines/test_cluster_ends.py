@@ -14,6 +14,7 @@ from tests.runners.engines.clusters import SparkCluster, processes_under, spark_
 from tests.runners.engines.commands import (
     SMALL,
     SMALL_EXECUTORS,
+    assert_no_files,
     boot_beside,
     left_over,
     require_job_server,
@@ -91,7 +92,7 @@ def test_a_spark_cluster_that_goes_away_in_mid_job_ends_the_run(tmp_path: Path) 
         "command again once it is up\n"
     )
     assert left_over(tmp_path) == []
-    assert list((tmp_path / "scratch").iterdir()) == []
+    assert_no_files(tmp_path)
 
 
 def test_a_spark_cluster_without_room_is_waited_for_in_a_line_until_it_has_some(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from tests.faults.winnow import run
 from tests.runners.engines.commands import (
     ENGINES,
+    assert_no_files,
     assert_same,
     free_port,
     kill_a_worker,
@@ -80,4 +81,4 @@ def test_the_same_mixture_is_made_at_a_job_server_that_runs_already_though_a_wor
     assert "running the remaining tasks again" in done.out
     assert_same(tmp_path, engine)
     assert left_over(tmp_path) == []
-    assert list((tmp_path / "scratch").iterdir()) == []
+    assert_no_files(tmp_path)
