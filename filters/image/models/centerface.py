@@ -54,7 +54,7 @@ MODEL: Final = BuiltAsset(
         ),
     ),
     make=_make,
-    maker_id="winnow.filters.image.models.centerface:_make",
+    maker_id="winnow.filters.models.pictures.centerface:_make",
     version=1,
     file="centerface.onnx",
     licence="MIT",
