@@ -64,6 +64,7 @@ CHOSEN = pa.schema(
 """A row that answers for a key, and who asks."""
 
 _ASKS = -1
+_ROW_BYTES = 256  # of a row's object, at least, for what it sends: pages of one template compress to a tenth of that
 _ID = Column(layout.SAMPLES, "id")
 _IDS = _ID.name
 
@@ -189,8 +190,9 @@ def put_cross_row_job(
 
 
 def read_bytes(bound: BoundOperator, state: StoreState) -> int:
-    """The bytes of the objects that a meeting reads, about."""
-    return state.shards.bytes + sum(state.layers[layer].bytes for layer in bound.covers or ())
+    """The bytes of the objects that a meeting reads, about; more where rows are so much alike that they take little."""
+    read = state.shards.bytes + sum(state.layers[layer].bytes for layer in bound.covers or ())
+    return max(read, _ROW_BYTES * state.shards.rows)
 
 
 def covered_shards(bound: BoundOperator, state: StoreState) -> list[ListedShard]:
