@@ -137,7 +137,8 @@ def export(
     store: Store, draw: Draw, exports: Sequence[BoundExport], workers: int = 1, **options: Any
 ) -> list[Finished]:
     """Write them, in this process or by workers."""
-    run = StageRun(options.pop("console", Console(quiet=True)), Engine("local", workers), store)
+    console, shuffle = options.pop("console", Console(quiet=True)), options.pop("shuffle", "auto")
+    run = StageRun(console, Engine("local", workers), store, shuffle=shuffle)
     edits = options.pop("edits", ())
     return export_draw(run, draw, ("samples.text",), edits, exports, **options)
 

@@ -106,9 +106,11 @@ def test_bytes_are_the_same_for_any_workers_order_of_shards_and_row_groups(tmp_p
     assert tree(tmp_path / "third") == first
 
 
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.processes)])
-def test_bytes_are_the_same_through_relays_and_with_any_size_of_senders(
-    tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("workers", "shuffle"), [(1, "files"), (1, "engine"), pytest.param(2, "engine", marks=pytest.mark.processes)]
+)
+def test_bytes_are_the_same_through_relays_by_any_transport_and_with_any_size_of_senders(
+    tmp_path: Path, workers: int, shuffle: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shards = {f"s{number}": every(words(50, 50 * number)) for number in range(8)}
     store, draw = make_draw(LocalStore(tmp_path / "store"), shards)
@@ -116,7 +118,9 @@ def test_bytes_are_the_same_through_relays_and_with_any_size_of_senders(
     export(store, draw, exports_of(tmp_path, *(entry % "straight" for entry in entries)))
     monkeypatch.setattr(graph, "Route", partial(Route, most_straight=1))
     monkeypatch.setattr(shard_groups, "groups_for", lambda *_: 5)
-    export(store, draw, exports_of(tmp_path, *(entry % "relayed" for entry in entries)), workers=workers)
+    export(
+        store, draw, exports_of(tmp_path, *(entry % "relayed" for entry in entries)), workers=workers, shuffle=shuffle
+    )
     straight = tree(tmp_path / "straight")
     assert len(straight) > 20
     assert tree(tmp_path / "relayed") == straight
