@@ -19,7 +19,7 @@ from winnow.runners.stages.exports.writing import export_draw
 from winnow.runners.stages.running.stage_run import StageRun
 from winnow.schemas.identity import sample_id
 from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedStratum, Stratum
-from winnow.schemas.recipe import load_recipe
+from winnow.schemas.recipe import Shuffle, load_recipe
 from winnow.schemas.records import StoreRecord
 from winnow.schemas.rows.draws import DRAW
 from winnow.schemas.rows.samples import SAMPLES
@@ -133,12 +133,23 @@ def exports_of(folder: Path, *entries: str) -> tuple[BoundExport, ...]:
     return bind_exports(load_recipe(recipe))
 
 
+@dataclass(frozen=True)
+class Shuffling(StageRun):
+    """A run without a recipe, which would say how blocks travel."""
+
+    how: Shuffle = "auto"
+
+    @property
+    def shuffle(self) -> Shuffle:
+        return self.how
+
+
 def export(
     store: Store, draw: Draw, exports: Sequence[BoundExport], workers: int = 1, **options: Any
 ) -> list[Finished]:
     """Write them, in this process or by workers."""
     console, shuffle = options.pop("console", Console(quiet=True)), options.pop("shuffle", "auto")
-    run = StageRun(console, Engine("local", workers), store, shuffle=shuffle)
+    run = Shuffling(console, Engine("local", workers), store, how=shuffle)
     edits = options.pop("edits", ())
     return export_draw(run, draw, ("samples.text",), edits, exports, **options)
 
