@@ -32,7 +32,7 @@ class RowComparisonJob(Meeting):
         """The job that stores the answers for every shard."""
         between = (ExchangeStep("Compared", self.partitions, self._compare),)
         last = StoreStep("Shards", self.shards.groups, self.store)
-        return LinearJob(self.steps, "Lines", self.shards.groups, self._send, between, last)
+        return LinearJob(self.steps, "Lines", self.shards.groups, self._send, between, last, self.route)
 
     @property
     def lookup(self) -> RowComparison:
@@ -55,22 +55,19 @@ class RowComparisonJob(Meeting):
         return self.lookup.answers
 
     def _send(self, group: int) -> Iterator[AddressedBlock]:
-        for shard in self.shards.in_group(group):
-            asked = [pa.array([], self.answer_schema.field("key").type)]
-            lines = self._lines(shard, group, asked)
-            yield from addressed_blocks(f"shard-{shard}", lines, self.partitions)
-            self.keep_asked(shard, pa.concat_arrays(asked).unique())
+        yield from self.route.send(group, self._lines(group))
 
-    def _lines(
-        self, shard: int, group: int, asked: list[pa.Array]
-    ) -> Iterator[tuple[pa.RecordBatch, NDArray[np.uint32]]]:
-        """The lines of a shard, batch by batch; adds what they ask."""
-        comparison = self.lookup_of(shard)
-        for _, batch, _ in self.read(shard):
-            lines = comparison.lines(self.prepared, batch)
-            asked.append(lines["asked"].unique())
-            sent = lines.append_column(_GROUP, pa.array(np.full(len(lines), group)))
-            yield sent, partition_of_key(lines["key"], self.partitions)
+    def _lines(self, group: int) -> Iterator[tuple[pa.RecordBatch, NDArray[np.uint32]]]:
+        """The lines of a group's shards, batch by batch; keeps what each shard asks."""
+        for shard in self.shards.in_group(group):
+            comparison = self.lookup_of(shard)
+            asked = [pa.array([], self.answer_schema.field("key").type)]
+            for _, batch, _ in self.read(shard):
+                lines = comparison.lines(self.prepared, batch)
+                asked.append(lines["asked"].unique())
+                sent = lines.append_column(_GROUP, pa.array(np.full(len(lines), group)))
+                yield sent, partition_of_key(lines["key"], self.partitions)
+            self.keep_asked(shard, pa.concat_arrays(asked).unique())
 
     def _compare(self, partition: int, batches: Batches) -> Iterator[AddressedBlock]:
         lines = pa.concat_batches(batches)

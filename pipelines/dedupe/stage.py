@@ -22,6 +22,7 @@ from winnow.schemas.identity import canonical_json, digest, fingerprint_of
 from winnow.schemas.records import Generation
 from winnow.schemas.rows.duplicates import Kind, layer_of_kind
 
+ROW_BYTES = 256  # that a row has at least when it is unpacked
 GROUP_BYTES = TASK_BYTES  # that a group of shards has about: smaller shards come together, as each block has a price
 
 _HASH_BYTES = 32
@@ -146,8 +147,9 @@ def make_search(
     size = len(state.shards) * (1 + len(layers)) * OPENING_BYTES
     size += state.shards.bytes + sum(state.layers[layer].bytes for layer in layers)
     groups = groups_for(size, MAX_SHARD_GROUPS, GROUP_BYTES)
-    shuffle = recipe.config.shuffle
-    return Search(store, put_shards(store.objects, shards), scratch, kinds, text, groups, size, shuffle)
+    listed, shuffle = put_shards(store.objects, shards), recipe.config.shuffle
+    size = max(size, ROW_BYTES * state.shards.rows)  # of rows that are much alike, little is left when they are packed
+    return Search(store, listed, scratch, kinds, text, groups, size, shuffle)
 
 
 def estimated_items(state: StoreState, kinds: Iterable[AskedKind], rows: int) -> dict[Kind, int]:

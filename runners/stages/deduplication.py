@@ -21,13 +21,13 @@ from winnow.pipelines.dedupe.clusters import (
 from winnow.pipelines.dedupe.graph import OutcomeGraph, SearchGraph, StarGraph
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.dedupe.stage import (
-    GROUP_BYTES,
     estimated_items,
     load_existing_layers,
     load_stable_hiding,
     make_search,
 )
 from winnow.pipelines.dedupe.task import WriteDuplicates, WriteTask
+from winnow.pipelines.dedupe.training import training_of
 from winnow.pipelines.dedupe.verdicts import delete_superseded
 from winnow.pipelines.running.exchange import clear_scratch
 from winnow.pipelines.running.flows import Here
@@ -43,6 +43,10 @@ from winnow.runners.terminal.progress.stage import inputs_of
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import StageError, WinnowError
 from winnow.schemas.rows.duplicates import Kind, layer_of_kind
+
+HERE_BYTES = 4 << 20
+"""Searches that read no more run in this process, which holds all that they exchange, unpacked: text of one template
+may be fifty times as long as its object."""
 
 HERE_VARIABLE = "WINNOW_DEDUPE_HERE_BYTES"
 """An environment variable: searches that read at most so many bytes run in this process; 0 for none."""
@@ -119,11 +123,14 @@ def compare(run: StageRun, search: Search, rows: int, items: Mapping[Kind, int] 
 
 
 def _is_small(search: Search) -> bool:
-    """Whether it reads no more than one group of shards: this process has done so before an engine has begun."""
-    given = os.environ.get(HERE_VARIABLE, str(GROUP_BYTES))
+    """Whether this process has done it before an engine has begun.
+
+    What is learnt of vectors is not: only workers are sure to sum in one thread, and so to the same last digits.
+    """
+    given = os.environ.get(HERE_VARIABLE, str(HERE_BYTES))
     if not given.isdecimal():
-        raise WinnowError(f"{HERE_VARIABLE}={given}: expected a number of bytes, such as {GROUP_BYTES}; 0 for none")
-    return 0 < search.size <= int(given)
+        raise WinnowError(f"{HERE_VARIABLE}={given}: expected a number of bytes, such as {HERE_BYTES}; 0 for none")
+    return 0 < search.size <= int(given) and not any(training_of(search, kind) for kind in search.kinds)
 
 
 def _contracted(run: StageRun, search: Search, kind: Kind, edges: int) -> StarRound:

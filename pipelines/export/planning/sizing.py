@@ -25,8 +25,12 @@ from winnow.pipelines.running.shard_list import ListedShard, ShardList
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.tables import read_batches
+from winnow.schemas.errors import ExportError
 from winnow.schemas.uint128 import Words, words_of
 from winnow.scoring.mixture.orders import Key, export_order, key_of
+
+MOST_FILES = 10_000_000
+"""The most files of an output: the driver keeps the boundary, the place and the commit of each."""
 
 SAMPLE_BYTES = 512
 """Bytes of a sample besides its text: ids, names and headers, before compression."""
@@ -196,7 +200,11 @@ class Histogram:
 
 
 def places_of(histogram: Histogram) -> Counts:
-    """The first positions of all shards but the first, for the smallest number of shards that keeps the cap."""
+    """The first positions of all shards but the first, for the smallest number of shards that keeps the cap.
+
+    Raises:
+        ExportError: They would be more than `MOST_FILES`.
+    """
     before = histogram.before()
     total = int(before[-1])
     if not total:
@@ -204,6 +212,11 @@ def places_of(histogram: Histogram) -> Counts:
     held = np.concatenate([np.zeros(1, np.int64), np.cumsum(histogram.held)])
     number = min(total, max(1, -(-(int(held[-1]) + histogram.over * histogram.cap) // histogram.cap)))
     while True:
+        if number > MOST_FILES:
+            raise ExportError(
+                f"files of at most {histogram.cap:,} bytes would be more than {MOST_FILES:,} of one output; raise "
+                "shard_bytes"
+            )
         places = np.arange(1, number) * total // number
         bins = np.searchsorted(before, places, side="right") - 1
         least = np.concatenate([[0], held[bins], held[-1:]])

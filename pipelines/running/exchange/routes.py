@@ -83,11 +83,12 @@ class Route:
 
     def relay(self, relay: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
         """Packs what a relay has received for its partitions; `relay` is its number."""
-        # Origins of a partition's relays ascend with the bands, and so with the senders.
+        # Origins of a partition's relays ascend with the bands, and so with the senders; and they follow one another:
+        # files of successive origins are merged, and so have partitions in common.
         return addressed_blocks(f"relay-{relay:08d}", map(_split, in_chunks(batches, MAX_BLOCK_BYTES)), self.partitions)
 
     def _relay(self, band: int, partition_of: Partitions) -> NDArray[np.int64]:
-        return band * self.across + partition_of.astype(np.int64) // self.width
+        return partition_of.astype(np.int64) // self.width * self.bands + band
 
 
 class Relays(beam.PTransform[PCollection[AddressedBlock], PCollection[AddressedBlock]]):

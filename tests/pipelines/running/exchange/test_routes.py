@@ -115,7 +115,7 @@ def test_who_sends_to_whom_grows_with_the_root_of_the_partitions(senders: int, p
     assert of_band.max() <= -(-senders // route.bands)
     everyone = np.arange(partitions)
     addressed = {block.partition for block in route.send(senders - 1, [(_numbers(partitions), everyone)])}
-    assert addressed == set(range(route.relays - route.across, route.relays))
+    assert addressed == set(range(route.bands - 1, route.relays, route.bands))
 
 
 def test_few_partitions_are_sent_to_straight() -> None:
