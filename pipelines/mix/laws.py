@@ -1,12 +1,13 @@
 """The scaling laws that a recipe's mixture names, read and compared with its families. Imports no Beam."""
 
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, get_args
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.mixture import UNCLASSIFIED, BoundStage
-from winnow.pipelines.mix.plans import Laws
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import content_name
 from winnow.schemas.languages import grouping
@@ -15,6 +16,14 @@ from winnow.schemas.problems import Problem, listed, recipe_error, shown
 from winnow.schemas.recipe.mix import FamiliesBy
 
 STDIN: Final = "-"
+
+
+@dataclass(frozen=True)
+class Laws:
+    """The scaling laws that a recipe's stages name, and their digests."""
+
+    laws: Mapping[str, ScalingLaw]
+    digests: Mapping[str, str]
 
 
 def read_laws(recipe: BoundRecipe) -> Laws:

@@ -18,6 +18,7 @@ from winnow.pipelines.mix.draw_shards import PutDraws
 from winnow.pipelines.mix.drawn_objects import DrawnObject, DrawnObjects
 from winnow.pipelines.mix.draws import Draw, DrawnShards
 from winnow.pipelines.mix.inventory import Inventory, take_inventory
+from winnow.pipelines.mix.laws import Laws
 from winnow.pipelines.mix.passes import table_of
 from winnow.pipelines.mix.splitting import split
 from winnow.pipelines.mix.stage_passes import NO_STRATUM, OUTSIDE, TOO_LONG, HeldByCell, InNoOutput, Strata
@@ -32,7 +33,6 @@ from winnow.pipelines.store.integrity.sealed import find_record, put_record_if_a
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.languages.counts import LANGUAGE_LAYER
-from winnow.schemas.law import ScalingLaw
 from winnow.schemas.mixture import SCHEMA, VALIDATION, Amount, MixturePlan, PlannedOutput, PlannedStratum, Stratum
 from winnow.schemas.recipe import FamilyLevel, LossAlarms, Recipe, resolved_yaml, settings_of
 from winnow.schemas.records import Generation
@@ -53,14 +53,6 @@ class PlanRecord:
 
     plan: MixturePlan
     draws: str  # the table that lists the draw of each shard
-
-
-@dataclass(frozen=True)
-class Laws:
-    """The scaling laws that a recipe's stages name, and their digests."""
-
-    laws: Mapping[str, ScalingLaw]
-    digests: Mapping[str, str]
 
 
 @dataclass(frozen=True)

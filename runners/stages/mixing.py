@@ -11,10 +11,9 @@ from rich.console import Console
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.tokens import TOKENS_LAYER, TokensLayer
 from winnow.pipelines.forgetting.purging import finish_purge
-from winnow.pipelines.mix.laws import read_laws
+from winnow.pipelines.mix.laws import Laws, read_laws
 from winnow.pipelines.mix.plans import (
     WHOLE,
-    Laws,
     NewPlan,
     PlanRecord,
     drawn_share,

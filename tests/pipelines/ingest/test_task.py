@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections import Counter
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -45,15 +46,19 @@ def test_bytes_done_grow_within_each_file_and_end_at_those_of_the_task(
     context = recipe.ingest(store)
     plans = plan_sources(context, {"mixed": ["*"]})
     freeze_plans(context, plans)
-    (task,) = plans[0].intake.tasks
-    beats: list[tuple[int, int, int]] = []
-    run_task(context, task, lambda *beat: beats.append(beat))
-    done = [size for _, _, size in beats]
-    assert all(before <= after for before, after in pairwise(done))
-    assert done[-1] == task.bytes == sum((tmp_path / "data" / name).stat().st_size for name in names)
-    begin = 0
-    for file in task.files:
-        end = begin + file.part.end - file.part.start
-        within = {size for size in done if begin < size < end}
-        assert len(within) >= (1 if file.part.path.endswith((".gz", ".parquet")) else 8), file.part.path
-        begin = end
+    tasks = list(plans[0].intake.tasks)
+    assert sum(task.bytes for task in tasks) == sum((tmp_path / "data" / name).stat().st_size for name in names)
+    seen: Counter[str] = Counter()
+    for task in tasks:
+        beats: list[tuple[int, int, int]] = []
+        run_task(context, task, lambda *beat, beats=beats: beats.append(beat))
+        done = [size for _, _, size in beats]
+        assert all(before <= after for before, after in pairwise(done))
+        assert done[-1] == task.bytes
+        begin = 0
+        for file in task.files:
+            end = begin + file.part.end - file.part.start
+            seen[file.part.path] += len({size for size in done if begin < size < end})
+            begin = end
+    for path, sizes in seen.items():
+        assert sizes >= (1 if path.endswith((".gz", ".parquet")) else 8), path

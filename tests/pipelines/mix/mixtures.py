@@ -14,7 +14,8 @@ from winnow.filters.duplicates.kind import find_kind
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.tokens import TOKENS, TOKENS_LAYER
 from winnow.pipelines.mix.drawn_objects import DrawnObjects
-from winnow.pipelines.mix.plans import Laws, NewPlan, PlanRecord, layers_read, planned_mixture, put_plan
+from winnow.pipelines.mix.laws import Laws
+from winnow.pipelines.mix.plans import NewPlan, PlanRecord, layers_read, planned_mixture, put_plan
 from winnow.pipelines.rules.pinning import PinnedProgram, pin
 from winnow.pipelines.running.job_tasks import HERE, Jobs
 from winnow.pipelines.store.generations import Store

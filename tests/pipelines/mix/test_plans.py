@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tests.pipelines.mix.mixtures import Text, mixing
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.mix.plans import Laws, request_key
+from winnow.pipelines.mix.laws import Laws
+from winnow.pipelines.mix.plans import request_key
 from winnow.schemas.recipe import Recipe, recipe_from_text
 
 MIXED = mixing([Text("web", "deu_Latn", 10, score=number) for number in range(4)], "{}", name="requests")

@@ -3,6 +3,7 @@
 import gzip
 import json
 import tarfile
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -55,8 +56,9 @@ def ingested(folder: Path, source: str, console: Console = QUIET) -> tuple[int, 
     """How many rows are kept, and what is quarantined."""
     write(folder, source)
     outcome = ingest(bind(load_recipe(Path("recipe.yaml"))), ONE, console)
-    (commit,) = outcome.store.tasks(outcome.generation)
-    return commit.kept, commit.quarantined_by_reason
+    commits = outcome.store.tasks(outcome.generation)
+    quarantined = sum((Counter(one.quarantined_by_reason) for one in commits), Counter[str]())
+    return sum(one.kept for one in commits), quarantined
 
 
 def refusal(folder: Path, source: str) -> list[str]:
