@@ -21,7 +21,7 @@ from winnow.pipelines.running.scratch_parts import put_numbers, read_numbers
 from winnow.pipelines.running.shard_groups import over_groups
 from winnow.pipelines.running.shard_list import ListedShard, ShardList
 from winnow.pipelines.store.concurrency import map_in_order, table_threads
-from winnow.scoring.mixture.cuts import ROOM, Cut, OpenRanges, Part, SeenRows, find_seen_cuts
+from winnow.scoring.mixture.cuts import ROOM, Cut, OpenRanges, Part, SeenRows, find_cuts
 
 if TYPE_CHECKING:
     from winnow.pipelines.running.job_steps import JobSteps
@@ -217,7 +217,7 @@ def cuts_of(passes: Passes, rows: RowsPass, targets: Mapping[int, Sequence[int]]
         given = {**rows.given, **openings.arrays()}
         return SeenRows.of(passes.run(SearchPass(given=given, rows=bare, room=room)), openings)
 
-    return find_seen_cuts(see, targets, room=passes.room)
+    return find_cuts(see, targets, room=passes.room)
 
 
 def sums_by(keys: NDArray[Any], **amounts: NDArray[Any]) -> dict[str, NDArray[Any]]:

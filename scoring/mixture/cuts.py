@@ -9,7 +9,7 @@ Sums are exact, and depend neither on the order of rows nor on how they are spli
 each reader gets the `OpenRanges` of a `CutSearch` and returns the `SeenRows`, which merge; both travel as arrays.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -60,34 +60,20 @@ NOTHING = Cut(-1, 0, 0, 0)
 
 
 def find_cuts(
-    parts: Callable[[], Iterable[Part]], targets: Mapping[int, Sequence[int]], *, room: int = ROOM
+    see: "Callable[[OpenRanges], SeenRows]", targets: Mapping[int, Sequence[int]], *, room: int = ROOM
 ) -> dict[int, tuple[Cut, ...]]:
     """Find the cut of each target of each group: the smallest key up to which rows weigh at least the target.
 
     Rows with equal keys are taken together. A group that cannot reach a target is taken whole; 0 takes nothing.
 
     Args:
-        parts: Yields all rows, the same ones on each call. Groups without targets are skipped.
-        targets: Target weights for each group.
+        see: Makes a pass over all rows, the same ones on each call, and returns what it has seen of open ranges.
+        targets: Target weights for each group. Groups without targets are skipped.
         room: The most rows, or bins, in memory at once.
 
     Returns:
         The cuts of each group, in the order of its targets.
     """
-
-    def see(openings: "OpenRanges") -> "SeenRows":
-        seen = SeenRows(openings)
-        for part in parts():
-            seen.add(part)
-        return seen
-
-    return find_seen_cuts(see, targets, room=room)
-
-
-def find_seen_cuts(
-    see: "Callable[[OpenRanges], SeenRows]", targets: Mapping[int, Sequence[int]], *, room: int = ROOM
-) -> dict[int, tuple[Cut, ...]]:
-    """The same where passes are made elsewhere: `see` returns what a pass over all rows has seen of open ranges."""
     asked = np.array([target for group in targets for target in targets[group]], np.int64)
     groups = np.array([group for group in targets for _ in targets[group]], np.int64)
     if len(groups) and not 0 <= groups.min() <= groups.max() <= MAX_GROUP:

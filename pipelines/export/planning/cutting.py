@@ -31,7 +31,7 @@ from winnow.pipelines.running.exchange import addressed_blocks
 from winnow.pipelines.running.job_steps import Batches, JobSteps
 from winnow.pipelines.running.job_tasks import HERE, OPENING_BYTES, Jobs
 from winnow.pipelines.running.linear_jobs import LinearJob, StoreStep, StoringJob
-from winnow.pipelines.running.scratch_parts import put_arrays, put_part, read_arrays, read_part
+from winnow.pipelines.running.scratch_parts import put_numbers, put_part, read_numbers, read_part
 from winnow.pipelines.running.shard_list import ListedShard, ShardList
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.schemas.uint128 import Words
@@ -106,7 +106,7 @@ class Cutter:
             for number, way in enumerate(self.ways):
                 held = some.with_media[way.pictures] if way.media else some.held
                 histograms[number * self.outputs + some.output].add(some.order, held)
-        self._put("totals", group, over=[one.over for one in histograms], bytes=[one.bytes for one in histograms])
+        self._keep("totals", group, over=[one.over for one in histograms], bytes=[one.bytes for one in histograms])
         bins = [np.flatnonzero(one.counts) for one in histograms]
         columns = [
             np.repeat(np.arange(len(bins)), [len(one) for one in bins]),
@@ -123,7 +123,7 @@ class Cutter:
         """The histograms of all groups, added up."""
         histograms = self._empty()
         for group in range(self.shards.groups):
-            totals = self._get("totals", group)
+            totals = self._numbers("totals", group)
             part = read_part(self.steps.objects, self.steps.scratch, "histograms", group)
             cuts, bins, counts, held = (column.to_numpy() for column in part.columns)
             for number, histogram in enumerate(histograms):
@@ -145,7 +145,7 @@ class Cutter:
             partition_of = partitions + (np.cumsum(counts) - counts) // NEAR_BYTES
             # Numbers without a gap, though a bin may have more samples than a partition.
             partition_of = partitions + np.unique(partition_of, return_inverse=True)[1]
-            self._put("near", number, places=places, bins=bins, before=before[bins], partitions=partition_of[of])
+            self._keep("near", number, places=places, bins=bins, before=before[bins], partitions=partition_of[of])
             partitions += len(np.unique(partition_of))
         return partitions
 
@@ -178,14 +178,14 @@ class Cutter:
             begins = np.searchsorted(orders, bins.astype(np.uint64) << SHIFT)
             boundaries = orders[begins + places - before]
             starts = np.searchsorted(orders, boundaries) - begins + before
-            self._put("boundaries", partition, boundaries=boundaries, starts=starts)
+            self._keep("boundaries", partition, boundaries=boundaries, starts=starts)
         yield partition
 
     def found(self, number: int, total: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The samples of each shard of a cut, and the order at which each but the first begins."""
         if not total:
             return (), ()
-        parts = [self._get("boundaries", one) for one in np.unique(self._near(number).partitions).tolist()]
+        parts = [self._numbers("boundaries", one) for one in np.unique(self._near(number).partitions).tolist()]
         starts = [start for part in parts for start in part["starts"].tolist()]
         boundaries = [boundary for part in parts for boundary in part["boundaries"].tolist()]
         return tuple(np.diff([0, *starts, total]).tolist()), tuple(boundaries)
@@ -198,12 +198,16 @@ class Cutter:
             yield from samples_of(self.objects, self.seed, self.shards.all[number], changes)
 
     def _near(self, number: int) -> _Near:
-        return _Near(**self._get("near", number))
+        return _Near(**self._numbers("near", number))
 
-    def _put(self, what: str, number: int, **arrays: object) -> None:
-        made = {name: pa.array(np.asarray(array)) for name, array in arrays.items()}
-        put_arrays(self.steps.objects, self.steps.scratch, what, number, made)
+    def _keep(self, what: str, number: int, **arrays: object) -> None:
+        put_numbers(
+            self.steps.objects,
+            self.steps.scratch,
+            what,
+            number,
+            {name: np.asarray(one) for name, one in arrays.items()},
+        )
 
-    def _get(self, what: str, number: int) -> dict[str, NDArray[np.int64]]:
-        read = read_arrays(self.steps.objects, self.steps.scratch, what, number)
-        return {name: array.to_numpy() for name, array in read.items()}
+    def _numbers(self, what: str, number: int) -> dict[str, NDArray[np.int64]]:
+        return read_numbers(self.steps.objects, self.steps.scratch, what, number)

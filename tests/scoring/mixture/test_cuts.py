@@ -1,6 +1,6 @@
 """A cut is the smallest key at which the rows up to it reach the target, however rows come and however many fit."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from winnow.scoring.mixture.cuts import (
     ROOM,
     Cut,
     CutSearch,
+    OpenRanges,
     Part,
     SeenRows,
     find_cuts,
@@ -42,6 +43,20 @@ def _part(rows: Sequence[Row]) -> Part:
 def _parts(rows: Sequence[Row], width: int = 3) -> Callable[[], Iterator[Part]]:
     """The rows, so many in each part."""
     return lambda: (_part(rows[start : start + width]) for start in range(0, len(rows), width))
+
+
+def cuts_in(
+    parts: Callable[[], Iterable[Part]], targets: Mapping[int, Sequence[int]], *, room: int = ROOM
+) -> dict[int, tuple[Cut, ...]]:
+    """The cuts, with each pass made here."""
+
+    def see(openings: OpenRanges) -> SeenRows:
+        seen = SeenRows(openings)
+        for part in parts():
+            seen.add(part)
+        return seen
+
+    return find_cuts(see, targets, room=room)
 
 
 def _by_definition(rows: Sequence[Row], group: int, target: int) -> Cut:
@@ -78,7 +93,7 @@ TARGETS = st.dictionaries(
 def test_cuts_are_what_the_definition_says(
     rows: list[Row], targets: dict[int, list[int]], width: int, room: int
 ) -> None:
-    found = find_cuts(_parts(rows, width), targets, room=room)
+    found = cuts_in(_parts(rows, width), targets, room=room)
     assert found == {
         group: tuple(_by_definition(rows, group, target) for target in wanted) for group, wanted in targets.items()
     }
@@ -97,15 +112,15 @@ def test_neither_order_nor_parts_nor_room_matter(
     widths: tuple[int, int],
     rooms: tuple[int, int],
 ) -> None:
-    one = find_cuts(_parts(rows[0], widths[0]), targets, room=rooms[0])
-    other = find_cuts(_parts(rows[1], widths[1]), targets, room=rooms[1])
+    one = cuts_in(_parts(rows[0], widths[0]), targets, room=rooms[0])
+    other = cuts_in(_parts(rows[1], widths[1]), targets, room=rooms[1])
     assert one == other
 
 
 @settings(derandomize=True, deadline=None)
 @given(rows=ROWS, targets=st.lists(st.integers(0, 2**58), min_size=1, max_size=6).map(sorted))
 def test_a_larger_target_takes_all_that_a_smaller_one_does(rows: list[Row], targets: list[int]) -> None:
-    (cuts,) = find_cuts(_parts(rows), {0: targets}, room=4).values()
+    (cuts,) = cuts_in(_parts(rows), {0: targets}, room=4).values()
     assert list(cuts) == sorted(cuts, key=lambda cut: (cut.key, cut.taken, cut.rows))
 
 
@@ -121,7 +136,7 @@ def test_without_ties_less_than_one_row_is_too_much(
 ) -> None:
     rows = [Row(3, key, weights.draw(WEIGHTS)) for key in keys]
     target = int(sum(row.weight for row in rows) * share)
-    ((cut,),) = find_cuts(_parts(rows), {3: [target]}, room=room).values()
+    ((cut,),) = cuts_in(_parts(rows), {3: [target]}, room=room).values()
     if target == 0:
         assert cut == NOTHING
         return
@@ -145,24 +160,24 @@ TINY = [Row(4, 10, 5), Row(4, 20, 0), Row(4, 30, 7), Row(4, 30, 1), Row(4, 40, 0
     ],
 )
 def test_a_small_case_by_hand(target: int, cut: Cut, room: int) -> None:
-    assert find_cuts(_parts(TINY), {4: [target]}, room=room) == {4: (cut,)}
+    assert cuts_in(_parts(TINY), {4: [target]}, room=room) == {4: (cut,)}
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_targets_may_come_in_any_order_and_more_than_once(room: int) -> None:
-    cuts = find_cuts(_parts(TINY), {4: [13, 1, 0, 1], 7: [], 1: [3]}, room=room)
+    cuts = cuts_in(_parts(TINY), {4: [13, 1, 0, 1], 7: [], 1: [3]}, room=room)
     assert cuts == {4: (Cut(30, 13, 4, 8), Cut(10, 5, 1, 5), NOTHING, Cut(10, 5, 1, 5)), 7: (), 1: (NOTHING,)}
 
 
 def test_nothing_asked_reads_nothing() -> None:
-    assert find_cuts(lambda: pytest.fail("read"), {3: [0], 4: []}) == {3: (NOTHING,), 4: ()}
+    assert cuts_in(lambda: pytest.fail("read"), {3: [0], 4: []}) == {3: (NOTHING,), 4: ()}
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_weights_are_summed_exactly_above_what_a_float_holds(room: int) -> None:
     most = (1 << 61) - 1
     rows = [Row(0, 1, most), Row(0, 2, 1), Row(0, 3, most), Row(0, 4, 1)]
-    cuts = find_cuts(_parts(rows), {0: [most, most + 1, most + 2, 2 * most + 1, 2 * most + 2]}, room=room)[0]
+    cuts = cuts_in(_parts(rows), {0: [most, most + 1, most + 2, 2 * most + 1, 2 * most + 2]}, room=room)[0]
     assert [cut.key for cut in cuts] == [1, 2, 3, 3, 4]
     assert cuts[-1].taken == 1 << 62
 
@@ -182,7 +197,7 @@ def test_many_rows_are_cut_like_few(room: int) -> None:
     group, key, weight = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("group", "key", "weight")
     )
-    found = find_cuts(lambda: parts, {number: [1, 50_000, 1 << 40] for number in range(700)}, room=room)
+    found = cuts_in(lambda: parts, {number: [1, 50_000, 1 << 40] for number in range(700)}, room=room)
     for number in (0, 1, 350, 699):
         order = np.argsort(key[group == number])
         keys, weights = key[group == number][order], weight[group == number][order]
@@ -199,14 +214,14 @@ def test_few_rows_are_read_once_and_many_twice(rows: int, groups: int, room: int
         reads.append(1)
         return parts
 
-    find_cuts(read, {number: [rows * 20] for number in range(groups)}, room=room)
+    cuts_in(read, {number: [rows * 20] for number in range(groups)}, room=room)
     assert len(reads) == most
 
 
 def test_the_shards_of_an_export_hold_equal_numbers_of_samples_within_one() -> None:
     rows, shards = 1000, 7
     parts = [Part(part.group, part.key, np.ones(len(part.key), np.int64)) for part in _hashed(rows, 1)]
-    cuts = find_cuts(lambda: parts, {0: [rows * shard // shards for shard in range(1, shards + 1)]}, room=50)[0]
+    cuts = cuts_in(lambda: parts, {0: [rows * shard // shards for shard in range(1, shards + 1)]}, room=50)[0]
     sizes = np.diff([0, *(cut.rows for cut in cuts)])
     assert sizes.sum() == rows
     assert set(sizes.tolist()) == {142, 143}
@@ -215,7 +230,7 @@ def test_the_shards_of_an_export_hold_equal_numbers_of_samples_within_one() -> N
 def test_rows_that_change_between_passes_are_an_error() -> None:
     rows = iter([[Row(0, key, 1) for key in range(20)], [Row(0, key, 1) for key in range(19)]])
     with assert_refused(ValueError, "19 rows", "20"):
-        find_cuts(lambda: [_part(next(rows))], {0: [20]}, room=8)
+        cuts_in(lambda: [_part(next(rows))], {0: [20]}, room=8)
 
 
 @pytest.mark.parametrize(
@@ -231,7 +246,7 @@ def test_what_cannot_be_summed_or_found_is_refused(
     rows: list[Row], targets: dict[int, list[int]], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        find_cuts(_parts(rows), targets)
+        cuts_in(_parts(rows), targets)
 
 
 def test_a_part_has_columns_of_one_length() -> None:
