@@ -125,3 +125,22 @@ def test_an_unknown_flag_of_its_own_is_refused_with_the_nearest(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "did you mean --parallelism?" in refused(tmp_path, capsys, "flink", ["--paralelism=3"])
+
+
+def test_slots_that_are_missing_again_after_a_silence_have_their_time_to_return(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(flink, "ASKED_SECONDS", 0.0)
+    monkeypatch.setattr(flink, "RETURN_SECONDS", 0.3)
+    fewer = {"flink-version": flink.SERVER.engine_version, "taskmanagers": 1, "slots-total": 1}
+    said = dict(fewer)
+    with answering(said) as address:
+        slots = flink.LostSlots(flink.Cluster(address, flink.SERVER.engine_version, 2, 2, 2), needed=2)
+        assert slots.lost == 0
+        time.sleep(0.4)
+        said.clear()
+        assert slots.lost == 0
+        said |= fewer
+        assert slots.lost == 0
+        time.sleep(0.4)
+        assert slots.lost == 1
