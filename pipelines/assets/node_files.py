@@ -6,8 +6,10 @@ keeps it in its machine's cache of assets for all processes after it.
 """
 
 import fcntl
+import glob
 import hashlib
 import os
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -31,9 +33,11 @@ OPTION = "winnow_node"
 """The option by which the driver tells workers on other machines what they need, as JSON."""
 
 TAKEN = "from-stores"
-"""The folder, in the cache of assets, of files that are no assets."""
+"""The folder, in the cache of assets, of files that are no assets: the user's own, which nobody else may read."""
 
 _PIECE = 1 << 20
+_NAMED = 16  # digits of a hash that name a folder
+_PRIVATE = 0o700
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +129,14 @@ def taken(path: str) -> str | None:
         return None
     if os.path.isfile(path) and content_digest(Path(path)) == file.sha256:
         return path
-    inside = file.name if file.is_asset else f"{TAKEN}/{file.sha256[:16]}/{os.path.basename(path)}"
+    inside = file.name if file.is_asset else f"{TAKEN}/{file.sha256[:_NAMED]}/{os.path.basename(path)}"
     with _writable_place(inside) as place:
         if not (place.is_file() and content_digest(place) == file.sha256):
             _take(node, file, place)
             if file.is_asset:
                 checksum_of(place).write_text(file.sha256, "ascii")
+            else:
+                _remove_former(node, place)
     return str(place)
 
 
@@ -148,7 +154,7 @@ def _writable_place(inside: str) -> Iterator[Path]:
     for folder in (cache_folder(), temporary_root() / "assets"):
         place = folder / inside
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(place.parent)
             lock = os.open(place.with_name(f".{place.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             refused = error
@@ -172,5 +178,23 @@ def _take(node: Node, file: NodeFile, place: Path) -> None:
     with closing(stream), _copied(stream, place.parent) as (copy, sha256):
         if sha256 != file.sha256:
             raise AssetError(f"{node.store}: {file.object} is damaged; delete it, and run the same command again")
-        copy.chmod(0o644)
+        if file.is_asset:
+            copy.chmod(0o644)  # a shared cache is read by other users
         copy.replace(place)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the folder of a file; OSError where another user has made that of users' own files."""
+    if folder.parent.name == TAKEN:
+        folder.parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        if stat.S_IMODE(folder.parent.stat().st_mode) != _PRIVATE:
+            folder.parent.chmod(_PRIVATE)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def _remove_former(node: Node, place: Path) -> None:
+    """Remove what other runs took under the same name; one that still goes on takes it again."""
+    wanted = {file.sha256[:_NAMED] for file in node.files}
+    for former in place.parent.parent.glob(f"*/{glob.escape(place.name)}"):
+        if former.parent.name not in wanted:
+            former.unlink(missing_ok=True)
