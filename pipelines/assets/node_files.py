@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from winnow.pipelines.assets.cached import asset_path, cache_folder, checksum_of, content_digest
+from winnow.pipelines.assets.cached import FOLDER_VARIABLE, asset_path, cache_folder, checksum_of, content_digest
 from winnow.pipelines.assets.catalogue import AssetError
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
@@ -121,7 +121,7 @@ def taken(path: str) -> str | None:
     """The path of a file that the driver named, taken from the store if it is not here as it should be.
 
     Raises:
-        AssetError: It is neither here nor in the store, or its bytes are not the driver's.
+        AssetError: It is neither here nor in the store, its bytes are not the driver's, or it can be kept nowhere.
     """
     node = this_node()
     file = None if node is None else _named(node, path)
@@ -130,14 +130,37 @@ def taken(path: str) -> str | None:
     if os.path.isfile(path) and content_digest(Path(path)) == file.sha256:
         return path
     inside = file.name if file.is_asset else f"{TAKEN}/{file.sha256[:_NAMED]}/{os.path.basename(path)}"
-    with _writable_place(inside) as place:
+    refused: list[str] = []
+    for variable, choose in ((FOLDER_VARIABLE, cache_folder), ("TMPDIR", _own_folder)):
+        folder: Path | str = variable
+        try:
+            folder = choose()
+            return str(_kept(node, file, folder / inside))
+        except OSError as error:  # as it cannot be written, is full, or takes no locks
+            refused.append(f"{folder}: {error.strerror or error}")
+    raise AssetError(
+        f"{file.name} can be kept nowhere here ({'; '.join(refused)}); make room there, or let {FOLDER_VARIABLE} or "
+        "TMPDIR name a folder with room that can be written and locked"
+    )
+
+
+def _own_folder() -> Path:
+    return temporary_root() / "assets"
+
+
+def _kept(node: Node, file: NodeFile, place: Path) -> Path:
+    """The place of a file, once it is there; one process of this machine at a time takes it."""
+    _make_folder(place.parent)
+    lock = os.open(place.with_name(f".{place.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with os.fdopen(lock, "wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
         if not (place.is_file() and content_digest(place) == file.sha256):
             _take(node, file, place)
             if file.is_asset:
                 checksum_of(place).write_text(file.sha256, "ascii")
             else:
                 _remove_former(node, place)
-    return str(place)
+    return place
 
 
 def _named(node: Node, path: str) -> NodeFile | None:
@@ -145,25 +168,6 @@ def _named(node: Node, path: str) -> NodeFile | None:
     asset = Path(path).parent == cache_folder()
     name = os.path.basename(path) if asset else path
     return next((file for file in node.files if file.name == name and file.is_asset == asset), None)
-
-
-@contextmanager
-def _writable_place(inside: str) -> Iterator[Path]:
-    """Where a file is kept, while no other process of this machine takes it: in the cache, if that can be written."""
-    refused: OSError | None = None
-    for folder in (cache_folder(), temporary_root() / "assets"):
-        place = folder / inside
-        try:
-            _make_folder(place.parent)
-            lock = os.open(place.with_name(f".{place.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            refused = error
-            continue
-        with os.fdopen(lock, "wb") as held:
-            fcntl.flock(held, fcntl.LOCK_EX)
-            yield place
-        return
-    raise AssetError(f"{cache_folder()}: {refused}; make it writable, or let WINNOW_ASSETS name a folder that is")
 
 
 def _take(node: Node, file: NodeFile, place: Path) -> None:
@@ -175,6 +179,8 @@ def _take(node: Node, file: NodeFile, place: Path) -> None:
             f"{file.name} is missing here, and {node.store} has no {file.object}; run the same command again, which "
             "puts it there"
         ) from None
+    except OSError as error:  # which no other folder here would mend
+        raise AssetError(f"{node.store}: {file.object}: {error.strerror or error}") from error
     with closing(stream), _copied(stream, place.parent) as (copy, sha256):
         if sha256 != file.sha256:
             raise AssetError(f"{node.store}: {file.object} is damaged; delete it, and run the same command again")

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import resource
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -122,3 +123,22 @@ def test_users_own_files_are_private_and_former_ones_go(monkeypatch: pytest.Monk
         0o600,
         0o644,
     ]
+
+
+def test_folders_without_room_are_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WINNOW_ASSETS", str(tmp_path / "assets"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    (tmp_path / "store/files").mkdir(parents=True)
+    told(monkeypatch, Node(str(tmp_path / "store"), (NodeFile("/lists/sites.txt", stored(tmp_path, "foo")),)))
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, most[1]))
+    room = (
+        r"/lists/sites.txt .*/assets: File too large; .*/winnow-\d+/assets: File too large.*make room .*WINNOW_ASSETS"
+    )
+    try:
+        with pytest.raises(AssetError, match=room):
+            taken("/lists/sites.txt")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, most)
+    assert not [one for one in tmp_path.rglob("*") if one.name.startswith(".unfinished")]
