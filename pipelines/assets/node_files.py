@@ -20,12 +20,13 @@ from typing import BinaryIO
 
 import msgspec
 
-from winnow.pipelines.assets.cached import FOLDER_VARIABLE, asset_path, cache_folder, checksum_of, content_digest
+from winnow.pipelines.assets.cached import FOLDER_VARIABLE, asset_path, cache_folder, content_digest, has_checksum
 from winnow.pipelines.assets.catalogue import AssetError
+from winnow.pipelines.assets.fetched import publish, publish_checksum
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.location import open_location
-from winnow.schemas.assets import AnyAsset
+from winnow.schemas.assets import AnyAsset, BuiltAsset
 from winnow.schemas.environment.temporary_root import temporary_root
 from winnow.schemas.records import to_json
 
@@ -47,6 +48,7 @@ class NodeFile:
     name: str  # the path by which the driver knows it, or the name of an asset in the cache
     sha256: str
     is_asset: bool = False
+    is_made: bool = False  # an asset whose hash is kept beside it
 
     @property
     def object(self) -> str:
@@ -70,7 +72,7 @@ def node_file(file: AnyAsset | str) -> NodeFile:
     """An asset, or a file by its path, as it is on this machine; AssetError if it is missing."""
     if isinstance(file, str):
         return NodeFile(file, content_digest(Path(file)))
-    return NodeFile(file.file_name, content_digest(Path(asset_path(file))), is_asset=True)
+    return NodeFile(file.file_name, content_digest(Path(asset_path(file))), True, isinstance(file, BuiltAsset))
 
 
 def put_files(objects: ObjectStore, files: Iterable[AnyAsset | str]) -> tuple[NodeFile, ...]:
@@ -127,7 +129,7 @@ def taken(path: str) -> str | None:
     file = None if node is None else _named(node, path)
     if node is None or file is None:
         return None
-    if os.path.isfile(path) and content_digest(Path(path)) == file.sha256:
+    if _is_whole(Path(path), file) and (not file.is_made or has_checksum(Path(path), file.sha256)):
         return path
     inside = file.name if file.is_asset else f"{TAKEN}/{file.sha256[:_NAMED]}/{os.path.basename(path)}"
     refused: list[str] = []
@@ -154,13 +156,15 @@ def _kept(node: Node, file: NodeFile, place: Path) -> Path:
     lock = os.open(place.with_name(f".{place.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     with os.fdopen(lock, "wb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        if not (place.is_file() and content_digest(place) == file.sha256):
+        if not _is_whole(place, file):
             _take(node, file, place)
-            if file.is_asset:
-                checksum_of(place).write_text(file.sha256, "ascii")
-            else:
-                _remove_former(node, place)
+        elif file.is_made and not has_checksum(place, file.sha256):
+            publish_checksum(place, file.sha256)
     return place
+
+
+def _is_whole(path: Path, file: NodeFile) -> bool:
+    return path.is_file() and content_digest(path) == file.sha256
 
 
 def _named(node: Node, path: str) -> NodeFile | None:
@@ -184,9 +188,13 @@ def _take(node: Node, file: NodeFile, place: Path) -> None:
     with closing(stream), _copied(stream, place.parent) as (copy, sha256):
         if sha256 != file.sha256:
             raise AssetError(f"{node.store}: {file.object} is damaged; delete it, and run the same command again")
+        if file.is_made:
+            publish_checksum(place, sha256)
         if file.is_asset:
-            copy.chmod(0o644)  # a shared cache is read by other users
-        copy.replace(place)
+            publish(copy, place)
+        else:
+            copy.replace(place)
+            _remove_former(node, place)
 
 
 def _make_folder(folder: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from winnow.pipelines.assets.cached import checksum_of
 from winnow.pipelines.assets.catalogue import AssetError
 from winnow.pipelines.assets.node_files import OPTION, Node, NodeFile, taken, this_node
 from winnow.pipelines.running.on_node import host_name, naming_host
@@ -142,3 +143,23 @@ def test_folders_without_room_are_named_with_what_to_do(monkeypatch: pytest.Monk
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, most)
     assert not [one for one in tmp_path.rglob("*") if one.name.startswith(".unfinished")]
+
+
+def test_an_asset_that_was_made_has_its_checksum_and_gets_one_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("WINNOW_ASSETS", str(tmp_path / "assets"))
+    (tmp_path / "store/files").mkdir(parents=True)
+    made = NodeFile("made.bin", stored(tmp_path, "made"), is_asset=True, is_made=True)
+    pinned = NodeFile("pinned.bin", stored(tmp_path, "pinned"), is_asset=True)
+    told(monkeypatch, Node(str(tmp_path / "store"), (made, pinned)))
+    for left in ("of another", None, ""):
+        for name in ("made.bin", "pinned.bin"):
+            path = str(tmp_path / "assets" / name)
+            assert taken(path) == path
+        checksum = checksum_of(tmp_path / "assets/made.bin")
+        assert checksum.read_text() == made.sha256
+        assert not checksum_of(tmp_path / "assets/pinned.bin").exists()
+        checksum.unlink()
+        if left is not None:
+            checksum.write_text(left)
