@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.small_disks import small_disk_at
 from winnow.pipelines.assets.cached import checksum_of
 from winnow.pipelines.assets.catalogue import AssetError
 from winnow.pipelines.assets.node_files import OPTION, Node, NodeFile, taken, this_node
@@ -124,6 +125,20 @@ def test_users_own_files_are_private_and_former_ones_go(monkeypatch: pytest.Monk
         0o600,
         0o644,
     ]
+
+
+def test_a_full_disk_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    (tmp_path / "store/files").mkdir(parents=True)
+    asset = NodeFile("model.bin", stored(tmp_path, "a" * (2 << 20)), is_asset=True)
+    told(monkeypatch, Node(str(tmp_path / "store"), (asset,)))
+    with small_disk_at(tmp_path / "disk", 1) as disk:
+        monkeypatch.setenv("WINNOW_ASSETS", str(disk))
+        found = Path(str(taken(str(disk / "model.bin"))))
+        assert not list(disk.glob(".unfinished-*"))
+    assert found.stat().st_size == 2 << 20
+    assert found.is_relative_to(tmp_path)
 
 
 def test_folders_without_room_are_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

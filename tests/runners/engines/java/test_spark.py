@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -171,6 +170,12 @@ def test_sparks_page_is_on_loopback_where_spark_is(masters: tuple[str, ...], exp
     assert {"-Dspark.ui.port=4040", "-Dspark.ui.killEnabled=false"} <= set(service.jvm)
 
 
+def listening(port: int) -> set[str]:
+    """The addresses on which something listens at a port."""
+    found = [one.laddr for one in psutil.net_connections() if one.status == psutil.CONN_LISTEN]
+    return {one.ip.removeprefix("::ffff:") for one in found if one and one.port == port}
+
+
 @pytest.mark.engines
 @pytest.mark.parametrize("chosen", ["", "127.0.0.2"], ids=["winnow's", "the user's"])
 def test_sparks_page_listens_on_one_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str) -> None:
@@ -184,11 +189,7 @@ def test_sparks_page_listens_on_one_address(tmp_path: Path, monkeypatch: pytest.
     port, found = free_port(), set[str]()
     driver = start(tmp_path, "ingest", "spark.yaml", "--runner", "spark", "--", f"--spark_ui_port={port}")
     while driver.poll() is None and not found:
-        found = {one.laddr.ip.removeprefix("::ffff:") for one in psutil.net_connections() if _listens(one, port)}
+        found = listening(port)
         time.sleep(0.05)
     assert driver.wait(240) == 0
     assert found == {chosen or "127.0.0.1"}
-
-
-def _listens(connection: Any, port: int) -> bool:
-    return connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
