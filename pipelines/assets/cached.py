@@ -81,8 +81,7 @@ def state_of(asset: AnyAsset) -> State:
     if isinstance(asset, Asset):
         whole = path.stat().st_size == asset.size_bytes and content_digest(path) == asset.sha256
     else:
-        checksum = checksum_of(path)
-        whole = checksum.is_file() and checksum.read_text("ascii", "replace").strip() == content_digest(path)
+        whole = has_checksum(path, content_digest(path))
     return "present" if whole else "damaged"
 
 
@@ -97,6 +96,12 @@ def size_of(asset: AnyAsset) -> int | None:
 def checksum_of(path: Path) -> Path:
     """The file with the hash of an asset that was made here."""
     return path.with_name(path.name + CHECKSUM)
+
+
+def has_checksum(path: Path, sha256: str) -> bool:
+    """Whether this is the hash that is kept of an asset that was made here."""
+    checksum = checksum_of(path)
+    return checksum.is_file() and checksum.read_text("ascii", "replace").strip() == sha256
 
 
 def require_file(path: str) -> None:

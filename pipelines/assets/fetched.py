@@ -38,17 +38,21 @@ def fetch(asset: AnyAsset) -> bool:
             _make(asset, Path(scratch), unfinished)
             with unfinished.open("rb") as made:
                 checksum = hashlib.file_digest(made, "sha256").hexdigest()
-            _publish(_written(Path(scratch) / "checksum", checksum), checksum_of(folder / asset.file_name))
-        _publish(unfinished, folder / asset.file_name)
+            publish_checksum(folder / asset.file_name, checksum)
+        publish(unfinished, folder / asset.file_name)
     return True
 
 
-def _written(path: Path, text: str) -> Path:
-    path.write_text(text, "ascii")
-    return path
+def publish_checksum(path: Path, sha256: str) -> None:
+    """Keep the hash of an asset that was made, before the asset itself: without it, it would count as damaged."""
+    with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=path.parent) as scratch:
+        unfinished = Path(scratch) / "checksum"
+        unfinished.write_text(sha256, "ascii")
+        publish(unfinished, checksum_of(path))
 
 
-def _publish(unfinished: Path, path: Path) -> None:
+def publish(unfinished: Path, path: Path) -> None:
+    """Put a file of the cache into its place, whole or not at all, even if the machine stops."""
     with unfinished.open("rb") as stream:
         os.fsync(stream.fileno())
     os.chmod(unfinished, 0o644)  # a shared cache is read by other users

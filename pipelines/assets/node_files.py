@@ -6,8 +6,10 @@ keeps it in its machine's cache of assets for all processes after it.
 """
 
 import fcntl
+import glob
 import hashlib
 import os
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -18,12 +20,13 @@ from typing import BinaryIO
 
 import msgspec
 
-from winnow.pipelines.assets.cached import asset_path, cache_folder, checksum_of, content_digest
+from winnow.pipelines.assets.cached import FOLDER_VARIABLE, asset_path, cache_folder, content_digest, has_checksum
 from winnow.pipelines.assets.catalogue import AssetError
+from winnow.pipelines.assets.fetched import publish, publish_checksum
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.location import open_location
-from winnow.schemas.assets import AnyAsset
+from winnow.schemas.assets import AnyAsset, BuiltAsset
 from winnow.schemas.environment.temporary_root import temporary_root
 from winnow.schemas.records import to_json
 
@@ -31,9 +34,11 @@ OPTION = "winnow_node"
 """The option by which the driver tells workers on other machines what they need, as JSON."""
 
 TAKEN = "from-stores"
-"""The folder, in the cache of assets, of files that are no assets."""
+"""The folder, in the cache of assets, of files that are no assets: the user's own, which nobody else may read."""
 
 _PIECE = 1 << 20
+_NAMED = 16  # digits of a hash that name a folder
+_PRIVATE = 0o700
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,7 @@ class NodeFile:
     name: str  # the path by which the driver knows it, or the name of an asset in the cache
     sha256: str
     is_asset: bool = False
+    is_made: bool = False  # an asset whose hash is kept beside it
 
     @property
     def object(self) -> str:
@@ -66,7 +72,7 @@ def node_file(file: AnyAsset | str) -> NodeFile:
     """An asset, or a file by its path, as it is on this machine; AssetError if it is missing."""
     if isinstance(file, str):
         return NodeFile(file, content_digest(Path(file)))
-    return NodeFile(file.file_name, content_digest(Path(asset_path(file))), is_asset=True)
+    return NodeFile(file.file_name, content_digest(Path(asset_path(file))), True, isinstance(file, BuiltAsset))
 
 
 def put_files(objects: ObjectStore, files: Iterable[AnyAsset | str]) -> tuple[NodeFile, ...]:
@@ -117,21 +123,48 @@ def taken(path: str) -> str | None:
     """The path of a file that the driver named, taken from the store if it is not here as it should be.
 
     Raises:
-        AssetError: It is neither here nor in the store, or its bytes are not the driver's.
+        AssetError: It is neither here nor in the store, its bytes are not the driver's, or it can be kept nowhere.
     """
     node = this_node()
     file = None if node is None else _named(node, path)
     if node is None or file is None:
         return None
-    if os.path.isfile(path) and content_digest(Path(path)) == file.sha256:
+    if _is_whole(Path(path), file) and (not file.is_made or has_checksum(Path(path), file.sha256)):
         return path
-    inside = file.name if file.is_asset else f"{TAKEN}/{file.sha256[:16]}/{os.path.basename(path)}"
-    with _writable_place(inside) as place:
-        if not (place.is_file() and content_digest(place) == file.sha256):
+    inside = file.name if file.is_asset else f"{TAKEN}/{file.sha256[:_NAMED]}/{os.path.basename(path)}"
+    refused: list[str] = []
+    for variable, choose in ((FOLDER_VARIABLE, cache_folder), ("TMPDIR", _own_folder)):
+        folder: Path | str = variable
+        try:
+            folder = choose()
+            return str(_kept(node, file, folder / inside))
+        except OSError as error:  # as it cannot be written, is full, or takes no locks
+            refused.append(f"{folder}: {error.strerror or error}")
+    raise AssetError(
+        f"{file.name} can be kept nowhere here ({'; '.join(refused)}); make room there, or let {FOLDER_VARIABLE} or "
+        "TMPDIR name a folder with room that can be written and locked"
+    )
+
+
+def _own_folder() -> Path:
+    return temporary_root() / "assets"
+
+
+def _kept(node: Node, file: NodeFile, place: Path) -> Path:
+    """The place of a file, once it is there; one process of this machine at a time takes it."""
+    _make_folder(place.parent)
+    lock = os.open(place.with_name(f".{place.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with os.fdopen(lock, "wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if not _is_whole(place, file):
             _take(node, file, place)
-            if file.is_asset:
-                checksum_of(place).write_text(file.sha256, "ascii")
-    return str(place)
+        elif file.is_made and not has_checksum(place, file.sha256):
+            publish_checksum(place, file.sha256)
+    return place
+
+
+def _is_whole(path: Path, file: NodeFile) -> bool:
+    return path.is_file() and content_digest(path) == file.sha256
 
 
 def _named(node: Node, path: str) -> NodeFile | None:
@@ -139,25 +172,6 @@ def _named(node: Node, path: str) -> NodeFile | None:
     asset = Path(path).parent == cache_folder()
     name = os.path.basename(path) if asset else path
     return next((file for file in node.files if file.name == name and file.is_asset == asset), None)
-
-
-@contextmanager
-def _writable_place(inside: str) -> Iterator[Path]:
-    """Where a file is kept, while no other process of this machine takes it: in the cache, if that can be written."""
-    refused: OSError | None = None
-    for folder in (cache_folder(), temporary_root() / "assets"):
-        place = folder / inside
-        try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            lock = os.open(place.with_name(f".{place.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            refused = error
-            continue
-        with os.fdopen(lock, "wb") as held:
-            fcntl.flock(held, fcntl.LOCK_EX)
-            yield place
-        return
-    raise AssetError(f"{cache_folder()}: {refused}; make it writable, or let WINNOW_ASSETS name a folder that is")
 
 
 def _take(node: Node, file: NodeFile, place: Path) -> None:
@@ -169,8 +183,32 @@ def _take(node: Node, file: NodeFile, place: Path) -> None:
             f"{file.name} is missing here, and {node.store} has no {file.object}; run the same command again, which "
             "puts it there"
         ) from None
+    except OSError as error:  # which no other folder here would mend
+        raise AssetError(f"{node.store}: {file.object}: {error.strerror or error}") from error
     with closing(stream), _copied(stream, place.parent) as (copy, sha256):
         if sha256 != file.sha256:
             raise AssetError(f"{node.store}: {file.object} is damaged; delete it, and run the same command again")
-        copy.chmod(0o644)
-        copy.replace(place)
+        if file.is_made:
+            publish_checksum(place, sha256)
+        if file.is_asset:
+            publish(copy, place)
+        else:
+            copy.replace(place)
+            _remove_former(node, place)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the folder of a file; OSError where another user has made that of users' own files."""
+    if folder.parent.name == TAKEN:
+        folder.parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        if stat.S_IMODE(folder.parent.stat().st_mode) != _PRIVATE:
+            folder.parent.chmod(_PRIVATE)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def _remove_former(node: Node, place: Path) -> None:
+    """Remove what other runs took under the same name; one that still goes on takes it again."""
+    wanted = {file.sha256[:_NAMED] for file in node.files}
+    for former in place.parent.parent.glob(f"*/{glob.escape(place.name)}"):
+        if former.parent.name not in wanted:
+            former.unlink(missing_ok=True)

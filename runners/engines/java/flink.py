@@ -232,8 +232,8 @@ class LostSlots:
         self._asked = now
         try:
             missing = self._needed - cluster_at(self._cluster.address, SERVER.engine_minor).slots
-        except WinnowError:  # the job's own error will tell
-            return 0
+        except WinnowError:  # the job's own error will tell; how long fewer slots were there is not known any more
+            missing = 0
         if missing <= 0:
             self._fewer_since = None
             return 0

@@ -60,6 +60,7 @@ class Service:
     jvm: tuple[str, ...]  # Java options; later ones take precedence
     jar: Path
     arguments: tuple[str, ...]  # arguments of the job server; its artifact folder is added
+    environment: tuple[tuple[str, str], ...] = ()  # variables, where the user has not set them
 
     def command(self, folder: Path) -> list[str]:
         """The full command; an artifact folder set by the user comes later and takes precedence."""
@@ -84,6 +85,7 @@ class JobServer:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
+                env={**dict(service.environment), **os.environ},
                 cwd=self._folder,  # Spark creates folders in its working directory
                 start_new_session=True,  # only the driver handles an interrupt at the terminal
             )

@@ -40,11 +40,8 @@ CLUSTER_PARTITIONS = 64  # the minimum on a cluster, whose size is unknown here
 _EMBEDDED = re.compile(r"local(?:\[.+\])?")
 _CLUSTER = "spark://"
 _TRIES = 4
-_EMBEDDED_JVM = (
-    "-Xmx2g",  # tasks are references; bulk goes through files
-    "-Dspark.driver.host=127.0.0.1",
-    "-Dspark.driver.bindAddress=127.0.0.1",
-)
+_LOOPBACK = (("SPARK_LOCAL_IP", "127.0.0.1"),)  # Spark's page does not heed spark.driver.bindAddress
+_EMBEDDED_JVM = ("-Xmx2g",)  # tasks are references; bulk goes through files
 _CLUSTER_JVM = (
     "-Xmx1g",
     # A dead Python worker stays in its executor's cache, and every task sent there fails. So a task is retried
@@ -216,8 +213,10 @@ def _service(flags: _Flags, request: Request) -> Service:
     jvm = [*(_EMBEDDED_JVM if flags.embedded else _CLUSTER_JVM), EXIT_ON_OUT_OF_MEMORY]
     jvm += [f"-Dspark.default.parallelism={partitions}", "-Dspark.app.name=winnow"]
     page = flags.cluster.spark_ui_port
-    jvm += ["-Dspark.ui.enabled=false"] if page is None else ["-Dspark.ui.enabled=true", f"-Dspark.ui.port={page}"]
-    if not flags.embedded and all(is_loopback(split_address(one, "")[0]) for one in flags.masters):
+    jvm += [f"-Dspark.ui.enabled={'false' if page is None else 'true'}"]
+    jvm += [] if page is None else [f"-Dspark.ui.port={page}", "-Dspark.ui.killEnabled=false"]
+    on_loopback = flags.embedded or all(is_loopback(split_address(one, "")[0]) for one in flags.masters)
+    if on_loopback:
         jvm += ["-Dspark.driver.host=127.0.0.1", "-Dspark.driver.bindAddress=127.0.0.1"]
     if not flags.embedded:
         jvm += _retry_settings(flags.jobs)
@@ -228,6 +227,7 @@ def _service(flags: _Flags, request: Request) -> Service:
         jvm=(*_java_options(jar, java), *jvm, *flags.jobs.job_server_jvm_properties),
         jar=jar.path,
         arguments=("--spark-master-url", master, *server_arguments(flags.jobs)),
+        environment=_LOOPBACK if on_loopback else (),
     )
 
 

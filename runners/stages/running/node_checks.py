@@ -10,9 +10,10 @@ import os
 import secrets
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import apache_beam as beam
@@ -43,6 +44,7 @@ FREE_SHARDS = 2  # of which a worker's temporary folder takes the files: what it
 KERNEL_SECONDS = 0.5  # that compiling a kernel takes, about
 _NAMED = 6  # machines in a line
 _UNUSABLE = "the store cannot be used from here"
+_PROCESS = secrets.token_hex(8)  # containers may share a host's name and process ids, forks this token
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,12 @@ class NodeReport:
     host: str
     problems: tuple[str, ...]
     kernels: int | None  # that are not compiled; None if it has no folder to keep them
+    process: str = ""  # of the machine, that looked at it
+
+    def merged(self, other: "NodeReport") -> "NodeReport":
+        """What both say: a problem of any process is one of the machine."""
+        kernels = None if self.kernels is None or other.kernels is None else max(self.kernels, other.kernels)
+        return replace(self, problems=tuple(dict.fromkeys((*self.problems, *other.problems))), kernels=kernels)
 
 
 @dataclass(frozen=True)
@@ -60,29 +68,31 @@ class NodeCheck:
 
     store: Store
     scratch: str
-    named: frozenset[str] | None  # what the recipe names that kernels are for; None for all kernels
+    named: frozenset[str]  # what the recipe names that kernels are for
     driver: str  # its versions
 
     def report(self) -> NodeReport:
         """Look at this machine."""
         if (unlike := unlike_driver(self.driver)) is not None:  # what else it says may mean something else
-            return NodeReport(host_name(), (unlike,), 0)
+            return NodeReport(host_name(), (unlike,), 0, _process())
         problems = (*self._store(), *self._room())
-        return NodeReport(host_name(), problems, 0 if problems else _kernels(self.named))
+        return NodeReport(host_name(), problems, 0 if problems else _kernels(self.named), _process())
 
     def put(self, report: NodeReport) -> None:
         """Put a report where the driver finds it."""
-        self.store.objects.put(f"{self.scratch}/reports/{report.host}.json", to_json(report))
+        self.store.objects.put(f"{self.scratch}/reports/{report.host}-{report.process}.json", to_json(report))
 
     def reports(self) -> list[NodeReport]:
-        """Those that were put."""
-        objects = self.store.objects
-        found = [info.path for info in objects.list(f"{self.scratch}/reports/")]
-        return [from_json(NodeReport, objects.read(path), path) for path in found]
+        """Those that were put, one for each machine."""
+        objects, found = self.store.objects, dict[str, NodeReport]()
+        for info in objects.list(f"{self.scratch}/reports/"):
+            report = from_json(NodeReport, objects.read(info.path), info.path)
+            found[report.host] = report if report.host not in found else found[report.host].merged(report)
+        return list(found.values())
 
     def _store(self) -> Iterator[str]:
         """The store can be written and read, at about the time that the clock here shows, and has what is missing."""
-        objects, path = self.store.objects, f"{self.scratch}/probes/{host_name()}-{os.getpid()}"
+        objects, path = self.store.objects, f"{self.scratch}/probes/{host_name()}-{_process()}"
         content, now = secrets.token_bytes(64), time.time()
         try:
             objects.put(path, content)
@@ -124,7 +134,11 @@ def _files() -> Iterator[str]:
             yield str(error)
 
 
-def _kernels(named: frozenset[str] | None) -> int | None:
+def _process() -> str:
+    return f"{os.getpid()}-{_PROCESS}"
+
+
+def _kernels(named: frozenset[str]) -> int | None:
     """How many kernels are to be compiled here, at most; None if they cannot be kept."""
     folder = kernel_folder()
     if folder is None:
@@ -135,6 +149,7 @@ def _kernels(named: frozenset[str] | None) -> int | None:
 
 
 _checked: set[str] = set()  # by this process
+_checking = threading.Lock()  # an engine may give a process several tasks at once
 
 
 class CheckNode(beam.DoFn):
@@ -149,11 +164,16 @@ class CheckNode(beam.DoFn):
 
     def process(self, element: int) -> Iterator[bytes]:  # noqa: ARG002  # only how many there are matters
         """Look at the machine, once."""
-        if self._check.scratch in _checked:
-            return
+        with _checking:
+            if self._check.scratch in _checked:
+                return
+            _checked.add(self._check.scratch)
         began = time.monotonic()
-        report = self._check.report()
-        _checked.add(self._check.scratch)
+        try:
+            report = self._check.report()
+        except BaseException:  # another try looks again
+            _checked.discard(self._check.scratch)
+            raise
         time.sleep(max(HOLD_SECONDS - (time.monotonic() - began), 0.0))
         yield to_json(report)
 
@@ -177,7 +197,7 @@ class PutReport(beam.DoFn):
 _ready: set[tuple[Engine, str]] = set()
 
 
-def check_nodes(engine: Engine, store: Store, recipe: Recipe | None, console: Console) -> None:
+def check_nodes(engine: Engine, store: Store, recipe: Recipe, console: Console) -> None:
     """Ask the machines of a cluster, once a command, whether they can run the recipe.
 
     StageError with a line for each thing that would fail on one of them.
@@ -185,7 +205,7 @@ def check_nodes(engine: Engine, store: Store, recipe: Recipe | None, console: Co
     if (engine, store.objects.root) in _ready:
         return
     scratch = f"{layout.SCRATCH}nodes-{secrets.token_hex(4)}"
-    check = NodeCheck(store, scratch, None if recipe is None else named_in(recipe), versions_here())
+    check = NodeCheck(store, scratch, named_in(recipe), versions_here())
     wrong: list[str] = []
     try:
         try:
@@ -230,4 +250,4 @@ def _print(reports: list[NodeReport], console: Console) -> None:
             continue
         lines.append(f"nodes    {one.host}: {said}")
     for line in lines:
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(line)

@@ -1,13 +1,18 @@
 """On a machine that is not its driver's, a task's error names the machine, and other versions are refused."""
 
 import errno
+import hashlib
 import json
 import os
+import resource
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.small_disks import small_disk_at
+from winnow.pipelines.assets.cached import checksum_of
 from winnow.pipelines.assets.catalogue import AssetError
 from winnow.pipelines.assets.node_files import OPTION, Node, NodeFile, taken, this_node
 from winnow.pipelines.running.on_node import host_name, naming_host
@@ -19,6 +24,13 @@ def told(monkeypatch: pytest.MonkeyPatch, node: Node) -> None:
     """This process is told what workers on other machines are."""
     monkeypatch.setenv("PIPELINE_OPTIONS", json.dumps({f"beam:option:{OPTION}:v1": node.to_option()}))
     this_node.cache_clear()
+
+
+def stored(folder: Path, text: str) -> str:
+    """Put a file into a store as a driver does: its SHA-256."""
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    (folder / "store/files" / sha256).write_text(text)
+    return sha256
 
 
 @pytest.fixture(autouse=True)
@@ -83,11 +95,86 @@ def test_a_cache_that_cannot_be_written_is_passed_over(monkeypatch: pytest.Monke
     monkeypatch.setenv("WINNOW_ASSETS", str(tmp_path / "assets"))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    sha256 = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"  # of foo
     (tmp_path / "store/files").mkdir(parents=True)
-    (tmp_path / "store/files" / sha256).write_text("foo")
+    sha256 = stored(tmp_path, "foo")
     told(monkeypatch, Node(str(tmp_path / "store"), (NodeFile("/lists/sites.txt", sha256),)))
     found = taken("/lists/sites.txt")
     assert found is not None
     assert Path(found).read_text() == "foo"
     assert Path(found).is_relative_to(tmp_path)
+
+
+def test_users_own_files_are_private_and_former_ones_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WINNOW_ASSETS", str(tmp_path / "assets"))
+    (tmp_path / "assets/from-stores").mkdir(parents=True)  # as earlier versions left it
+    (tmp_path / "store/files").mkdir(parents=True)
+    own = {name: stored(tmp_path, text) for name, text in (("a/x", "old"), ("b/x", "b"), ("c/x", "new"))}
+    asset = NodeFile("model.bin", stored(tmp_path, "an asset"), is_asset=True)
+
+    def take(*names: str) -> list[Path]:
+        told(monkeypatch, Node(str(tmp_path / "store"), (asset, *(NodeFile(name, own[name]) for name in names))))
+        return [Path(str(taken(name))) for name in (*names, str(tmp_path / "assets/model.bin"))]
+
+    old, _ = take("a/x")
+    *new, model = take("b/x", "c/x")
+    assert [one.read_text() for one in (*new, model)] == ["b", "new", "an asset"]
+    assert not old.exists()
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (new[0].parent.parent, *new, model)] == [
+        0o700,
+        0o600,
+        0o600,
+        0o644,
+    ]
+
+
+def test_a_full_disk_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    (tmp_path / "store/files").mkdir(parents=True)
+    asset = NodeFile("model.bin", stored(tmp_path, "a" * (2 << 20)), is_asset=True)
+    told(monkeypatch, Node(str(tmp_path / "store"), (asset,)))
+    with small_disk_at(tmp_path / "disk", 1) as disk:
+        monkeypatch.setenv("WINNOW_ASSETS", str(disk))
+        found = Path(str(taken(str(disk / "model.bin"))))
+        assert not list(disk.glob(".unfinished-*"))
+    assert found.stat().st_size == 2 << 20
+    assert found.is_relative_to(tmp_path)
+
+
+def test_folders_without_room_are_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WINNOW_ASSETS", str(tmp_path / "assets"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    (tmp_path / "store/files").mkdir(parents=True)
+    told(monkeypatch, Node(str(tmp_path / "store"), (NodeFile("/lists/sites.txt", stored(tmp_path, "foo")),)))
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, most[1]))
+    room = (
+        r"/lists/sites.txt .*/assets: File too large; .*/winnow-\d+/assets: File too large.*make room .*WINNOW_ASSETS"
+    )
+    try:
+        with pytest.raises(AssetError, match=room):
+            taken("/lists/sites.txt")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, most)
+    assert not [one for one in tmp_path.rglob("*") if one.name.startswith(".unfinished")]
+
+
+def test_an_asset_that_was_made_has_its_checksum_and_gets_one_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("WINNOW_ASSETS", str(tmp_path / "assets"))
+    (tmp_path / "store/files").mkdir(parents=True)
+    made = NodeFile("made.bin", stored(tmp_path, "made"), is_asset=True, is_made=True)
+    pinned = NodeFile("pinned.bin", stored(tmp_path, "pinned"), is_asset=True)
+    told(monkeypatch, Node(str(tmp_path / "store"), (made, pinned)))
+    for left in ("of another", None, ""):
+        for name in ("made.bin", "pinned.bin"):
+            path = str(tmp_path / "assets" / name)
+            assert taken(path) == path
+        checksum = checksum_of(tmp_path / "assets/made.bin")
+        assert checksum.read_text() == made.sha256
+        assert not checksum_of(tmp_path / "assets/pinned.bin").exists()
+        checksum.unlink()
+        if left is not None:
+            checksum.write_text(left)

@@ -16,7 +16,7 @@ from tests.faults.winnow import run
 from tests.messages import assert_told
 from tests.runners.engines.commands import assert_same, boot_beside, prepared, refused, require_job_server, taken_port
 from tests.runners.engines.flink_cluster import session_cluster
-from winnow.runners.engines.java import flink
+from winnow.runners.engines.java import FLINK, flink
 
 
 @contextmanager
@@ -125,3 +125,22 @@ def test_an_unknown_flag_of_its_own_is_refused_with_the_nearest(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "did you mean --parallelism?" in refused(tmp_path, capsys, "flink", ["--paralelism=3"])
+
+
+def test_slots_that_are_missing_again_after_a_silence_have_their_time_to_return(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(flink, "ASKED_SECONDS", 0.0)
+    monkeypatch.setattr(flink, "RETURN_SECONDS", 0.3)
+    fewer = {"flink-version": FLINK.engine_version, "taskmanagers": 1, "slots-total": 1}
+    said = dict(fewer)
+    with answering(said) as address:
+        slots = flink.LostSlots(flink.Cluster(address, FLINK.engine_version, 2, 2, 2), needed=2)
+        assert slots.lost == 0
+        time.sleep(0.4)
+        said.clear()
+        assert slots.lost == 0
+        said |= fewer
+        assert slots.lost == 0
+        time.sleep(0.4)
+        assert slots.lost == 1

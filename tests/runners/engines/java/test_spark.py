@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.faults.winnow import await_gone, run, tree_hash
+from tests.faults.winnow import await_gone, run, start, tree_hash
 from tests.messages import assert_told
 from tests.runners.engines.clusters import SparkCluster, processes_under, spark_cluster
 from tests.runners.engines.commands import (
@@ -18,11 +18,17 @@ from tests.runners.engines.commands import (
     assert_same,
     boot_beside,
     boot_pool,
+    free_port,
     prepared,
     refused,
     require_job_server,
+    scratch,
 )
 from tests.runners.engines.recipes import write_lines, write_recipe
+from winnow.runners.engines.backend import Request
+from winnow.runners.engines.java.spark import _flags, _service
+
+LOOPBACK = (("SPARK_LOCAL_IP", "127.0.0.1"),)
 
 
 @pytest.fixture
@@ -144,3 +150,46 @@ def test_an_unknown_flag_is_refused_with_the_nearest(tmp_path: Path, capsys: pyt
 
 def test_a_pipeline_that_would_only_be_packed_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "--output_executable_path" in refused(tmp_path, capsys, "spark", ["--output_executable_path=job.jar"])
+
+
+@pytest.mark.parametrize(
+    ("masters", "expected"),
+    [
+        ((), LOOPBACK),
+        (("local[2]",), LOOPBACK),
+        (("spark://127.0.0.1:7077,localhost:7078",), LOOPBACK),
+        (("spark://127.0.0.1:7077,10.0.0.1:7077",), ()),
+    ],
+    ids=["embedded", "local", "loopback", "elsewhere"],
+)
+def test_sparks_page_is_on_loopback_where_spark_is(masters: tuple[str, ...], expected: tuple[object, ...]) -> None:
+    require_job_server("spark")
+    request = Request(2, ("--spark_ui_port=4040", *(f"--spark_master_url={one}" for one in masters)))
+    service = _service(_flags(request), request)
+    assert service.environment == expected
+    assert {"-Dspark.ui.port=4040", "-Dspark.ui.killEnabled=false"} <= set(service.jvm)
+
+
+def listening(port: int) -> set[str]:
+    """The addresses on which something listens at a port."""
+    found = [one.laddr for one in psutil.net_connections() if one.status == psutil.CONN_LISTEN]
+    return {one.ip.removeprefix("::ffff:") for one in found if one and one.port == port}
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("chosen", ["", "127.0.0.2"], ids=["winnow's", "the user's"])
+def test_sparks_page_listens_on_one_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str) -> None:
+    require_job_server("spark")
+    write_lines(tmp_path, rows=300)
+    write_recipe(tmp_path, "spark")
+    monkeypatch.setenv("TMPDIR", scratch(tmp_path)["TMPDIR"])
+    monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
+    if chosen:
+        monkeypatch.setenv("SPARK_LOCAL_IP", chosen)
+    port, found = free_port(), set[str]()
+    driver = start(tmp_path, "ingest", "spark.yaml", "--runner", "spark", "--", f"--spark_ui_port={port}")
+    while driver.poll() is None and not found:
+        found = listening(port)
+        time.sleep(0.05)
+    assert driver.wait(240) == 0
+    assert found == {chosen or "127.0.0.1"}
