@@ -40,7 +40,6 @@ from winnow.pipelines.rules.representatives.candidates import (
 )
 from winnow.pipelines.rules.representatives.choosing import RepresentativeChooser
 from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES, NONE_COMPARED, Duplicates, within_shards
-from winnow.pipelines.rules.representatives.rounds import Rounds
 from winnow.pipelines.rules.score_overlaps import (
     ScoreOverlap,
     Votes,
@@ -168,6 +167,9 @@ class DecisionTasks:
             return NO_DUPLICATES, undecided
         if (rows := sum(part.rows for part in parts)) <= rows_here():
             return self._choose_here(choice, parts), None
+        # Loads Beam, which a plan of fewer rows does without.
+        from winnow.pipelines.rules.representatives.rounds import Rounds
+
         rounds = Rounds(choice, self.shards.groups, self.steps, _CANDIDATES, _REPLACED)
         jobs.run(rounds.job(), rows * len(candidate_columns(choice)) * WORD_BYTES)
         large, large_count, accepted = merged_large(parts)

@@ -7,7 +7,7 @@ are summed in a histogram of the order.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,6 @@ from winnow.filters.image.changes.options import PictureChanges
 from winnow.pipelines.media.references import referred_bytes
 from winnow.pipelines.mix.draws import Draw, copies_of
 from winnow.pipelines.mix.dropped_media import DroppedMedia, read_draw
-from winnow.pipelines.running.job_steps import JobSteps
 from winnow.pipelines.running.shard_groups import group_shards
 from winnow.pipelines.running.shard_list import ListedShard, ShardList
 from winnow.pipelines.store import layout
@@ -28,6 +27,9 @@ from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import ExportError
 from winnow.schemas.uint128 import Words, words_of
 from winnow.scoring.mixture.orders import Key, export_order, key_of
+
+if TYPE_CHECKING:
+    from winnow.pipelines.running.job_steps import JobSteps
 
 MOST_FILES = 10_000_000
 """The most files of an output: the driver keeps the boundary, the place and the commit of each."""
@@ -98,7 +100,7 @@ def order_key(seed: int) -> Key:
     return key_of(seed, "export")
 
 
-def list_draw(steps: JobSteps, draw: Draw) -> ShardList[ListedShard]:
+def list_draw(steps: "JobSteps", draw: Draw) -> ShardList[ListedShard]:
     """Lists the shards of a draw for the tasks of a pass, each with the object of its draw as `DRAW`."""
     listed = (
         ListedShard(one.shard, one.source, one.drawn, {DRAW: one.draw, layout.SAMPLES: one.objects[layout.SAMPLES]})

@@ -17,6 +17,7 @@ from winnow.pipelines.store.location import open_store_at
 from winnow.runners.engines.backend import Build
 from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.flags import beam_options
+from winnow.runners.stages.deduplication import HERE_VARIABLE
 from winnow.runners.stages.recipe_run import run_recipe
 from winnow.schemas.recipe import load_recipe
 
@@ -54,6 +55,7 @@ class Metered(Engine):
 @pytest.mark.processes
 def test_what_is_counted_is_what_was_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(HERE_VARIABLE, "0")
     Path("lines").mkdir()
     rows = [json.dumps({"id": str(number), "text": f"Some words, number {number // 2}."}) for number in range(100)]
     Path("lines/0.jsonl").write_text("\n".join([*rows, "no JSON", json.dumps({"id": "7", "text": "again"})]) + "\n")

@@ -98,9 +98,16 @@ def test_a_stage_has_the_cpu_time_of_its_workers() -> None:
     clock = Clock(Engine("local", 2))
     here = time.process_time()
     Engine("local", 2).run(build_burnt)
-    counted = clock.ran(["task"]).cpu_seconds
-    assert counted is not None
-    assert counted - (time.process_time() - here) > 0.9
+
+    def of_workers() -> float:
+        counted = clock.ran(["task"]).cpu_seconds
+        assert counted is not None
+        return counted - (time.process_time() - here)
+
+    until = time.monotonic() + 30
+    while of_workers() <= 0.9 and time.monotonic() < until:  # a worker's time counts when it has ended
+        time.sleep(0.05)
+    assert of_workers() > 0.9
     assert Clock(Engine("spark", 2)).ran(["task"]).cpu_seconds is None
 
 
