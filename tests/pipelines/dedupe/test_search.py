@@ -12,12 +12,12 @@ import pytest
 from tests.faults.winnow import run_here
 from tests.pipelines.dedupe.search import NEAR, Row, changed, clusters, layer, prose, search, write_pages
 from tests.pipelines.store.commits import commits_of
+from tests.runners.engines.recipes import noted_pipelines
 from winnow.filters.duplicates.signatures import Scheme, shingle_sets
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.dedupe import graph, stage
 from winnow.pipelines.dedupe.search import Search, signature_matrix
 from winnow.pipelines.running.exchange import routes
-from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import deduplication
 from winnow.runners.stages.deduplication import compare
 from winnow.runners.stages.running.stage_run import StageRun
@@ -92,14 +92,7 @@ def test_the_result_does_not_depend_on_order_files_shards_or_workers(
 def test_little_is_compared_in_this_process_with_the_result_of_an_engine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kinds: str
 ) -> None:
-    pipelines: list[str] = []
-    run = Engine.run
-
-    def noted(engine: Engine, *others: Any, stage: str = "", **more: Any) -> None:
-        pipelines.append(stage)
-        run(engine, *others, stage=stage, **more)
-
-    monkeypatch.setattr(Engine, "run", noted)
+    pipelines = noted_pipelines(monkeypatch)
     for name, on_engine in (("here", []), ("engine", ["dedupe.compare", "dedupe"])):
         write_pages(tmp_path / name, {"a": corpus()})
         search(tmp_path / name, kinds, shard_rows=17)

@@ -3,6 +3,11 @@
 import json
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
+
+import pytest
+
+from winnow.runners.engines.engine import Engine
 
 RECIPE = """
 version: 1
@@ -48,3 +53,16 @@ def exported(folder: Path, name: str) -> dict[str, bytes]:
     """The samples' files of an export, by their paths."""
     root = folder / name / "export"
     return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*.parquet"))}
+
+
+def noted_pipelines(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The stages of the pipelines that are run from now on."""
+    pipelines: list[str] = []
+    run = Engine.run
+
+    def noted(engine: Engine, *others: Any, stage: str = "", **more: Any) -> None:
+        pipelines.append(stage)
+        run(engine, *others, stage=stage, **more)
+
+    monkeypatch.setattr(Engine, "run", noted)
+    return pipelines

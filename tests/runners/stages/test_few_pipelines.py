@@ -1,12 +1,11 @@
 """How many Beam pipelines a run is, which each cost an engine seconds however little there is to do."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
 
-from tests.runners.engines.recipes import write_lines, write_recipe
+from tests.runners.engines.recipes import noted_pipelines, write_lines, write_recipe
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.deduplication import HERE_VARIABLE
@@ -16,14 +15,7 @@ from winnow.schemas.recipe import load_recipe
 
 
 def test_a_small_run_without_scores_is_four_pipelines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pipelines: list[str] = []
-    run = Engine.run
-
-    def noted(engine: Engine, *others: Any, stage: str = "", **more: Any) -> None:
-        pipelines.append(stage)
-        run(engine, *others, stage=stage, **more)
-
-    monkeypatch.setattr(Engine, "run", noted)
+    pipelines = noted_pipelines(monkeypatch)
     write_lines(tmp_path)
     run_recipe(bind(load_recipe(write_recipe(tmp_path, "whole"))), Engine("local", 1), Console(quiet=True))
     assert pipelines == ["ingest", "annotate.cpu", "mix.tokens", "export"]
