@@ -6,6 +6,7 @@ groups of shards, by the same passes; no pass brings rows to the driver.
 """
 
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -40,7 +41,7 @@ PassOf = TypeVar("PassOf", bound="Pass")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pass:
+class Pass(ABC):
     """What is made of each shard's candidates. Picklable.
 
     A task may run twice, so no pass reads a column that it saves.
@@ -49,9 +50,9 @@ class Pass:
     name: ClassVar[str]  # as shown
     given: Arrays = field(default_factory=dict)  # tables that all tasks read
 
+    @abstractmethod
     def of_shard(self, columns: Scratch, shard: int) -> Arrays:
         """What is made of one shard."""
-        raise NotImplementedError
 
     def gathered(self, parts: Iterator[Arrays]) -> Arrays:
         """What is made of some shards, in order."""
