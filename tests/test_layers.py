@@ -24,6 +24,7 @@ INGEST = ("archives", "tables", "tiling", "formats", "planning")  # inner rooms,
 ORDERED = ("schemas", "filters", "scoring", "pipelines")  # floors and rooms in which no two rooms import each other
 RUNNERS = (
     "commands",
+    "inspect",
     "notebook",
     "stages",
     "demo",
