@@ -19,6 +19,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.filters.extras import required_package
     from winnow.runners.inspect.browser import open_in_browser
     from winnow.runners.inspect.opened import Opened
+    from winnow.runners.inspect.page_build import require_page
     from winnow.runners.inspect.page_files import page_files
     from winnow.schemas.errors import WinnowError
 
@@ -31,9 +32,10 @@ def run(options: argparse.Namespace) -> int:
         raise WinnowError(f"--port {options.port}: expected a number from 0 to 65535")
     recipe, store = open_place(options.place)
     console = open_console()
+    console.print(f"inspect {options.place}")
+    require_page(lambda line: console.print(f"page    {line}"))
 
     def ready(address: str) -> None:
-        console.print(f"inspect {options.place}")
         console.print(f"page    {address}")
         console.print("        Ctrl-C ends it")
         if not options.no_browser:
