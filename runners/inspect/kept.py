@@ -72,7 +72,7 @@ class Kept:
     def _make(self, key: Hashable, make: Callable[[], Sized], future: "Future[Any]") -> None:
         try:
             value = make()
-        except BaseException as error:  # raised again in the requests that wait for it
+        except BaseException as error:  # noqa: BLE001 - raised again in the requests that wait for it
             with self._lock:
                 del self._making[key]
             future.set_exception(error)

@@ -113,6 +113,16 @@ def rule_decisions(
     return RuleDecisions(asked, kept)
 
 
+def decisions_if_kept(recipe: BoundRecipe | None, store: Store, generation: Generation) -> RuleDecisions | None:
+    """What the rules decide, if the store keeps it already."""
+    pinned = pinned_if_measured(recipe, store, generation)
+    if recipe is None or pinned is None:
+        return None
+    asked = _asked(recipe, generation, pinned)
+    kept = find_decisions(asked)
+    return None if kept is None else RuleDecisions(asked, kept)
+
+
 def thresholds_among(
     decided: RuleDecisions, text: tuple[str, ...], among: SampleFilter, reason: str = ""
 ) -> list[NearThreshold]:
