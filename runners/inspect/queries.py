@@ -52,9 +52,11 @@ def rows_of(opened: Opened, query: str) -> Rows:
 def first_rows(opened: Opened, query: str) -> Result:
     """The first rows of a query's result, kept for other pages of it."""
     key = ("sql", query)
-    kept: Result | None = opened.kept.find(key)
-    found = _first_rows(rows_of(opened, query)) if kept is None else kept  # in this thread, which can be cancelled
-    return opened.kept.get(key, lambda: found)
+    found: Result | None = opened.kept.find(key)
+    if found is None:
+        found = _first_rows(rows_of(opened, query))  # in this thread, which can be cancelled
+        opened.kept.put(key, found)
+    return found
 
 
 def _first_rows(rows: Rows) -> Result:

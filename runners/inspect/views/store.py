@@ -12,6 +12,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.leases.lease import writer
+from winnow.runners.inspect.frame import progress_of
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import Answer, Asked, View
 from winnow.runners.stages.rule_decisions import decisions_if_kept
@@ -29,7 +30,16 @@ def answer(opened: Opened, _asked: Asked) -> Answer:
         "latest": 0 if record is None else record.number,
     }
     if record is None:
-        empty = {"generation": 0, "rows": 0, "bytes": 0, "sources": [], "languages": [], "layers": [], "columns": []}
+        empty = {
+            "progress": None,
+            "generation": 0,
+            "rows": 0,
+            "bytes": 0,
+            "sources": [],
+            "languages": [],
+            "layers": [],
+            "columns": [],
+        }
         command = f"winnow ingest {known['recipe'] or 'RECIPE'}"
         missing: list[Answer] = [{"what": "nothing has been ingested yet", "command": command}]
         return {**known, **empty, "missing": missing, "state": _state(opened.store, "empty")}
@@ -47,6 +57,7 @@ def answer(opened: Opened, _asked: Asked) -> Answer:
             {"name": name, "type": str(kind), "numeric": _is_numeric(kind)}
             for name, kind in opened.tables.columns.items()
         ],
+        "progress": {"frame": _frame_progress(opened)} if layout.SAMPLES in generation.layers else None,
         "missing": missing,
         "state": _state(opened.store, "unfinished" if missing else "finished"),
     }
@@ -81,6 +92,14 @@ def _languages(opened: Opened) -> list[Answer]:
         {"code": code, "name": language_name(code), "rows": count, "kept": kept[code]}
         for code, count in sorted(rows.items(), key=lambda one: (-one[1], one[0]))
     ]
+
+
+def _frame_progress(opened: Opened) -> Answer:
+    """How many shards are decided of the rows that most other views count."""
+    progress = progress_of(opened)
+    if opened.kept.find("frame") is not None:
+        return {"done": progress.of, "of": progress.of}
+    return {"done": progress.done, "of": progress.of or opened.generation.layers[layout.SAMPLES].shards}
 
 
 def _missing(recipe: BoundRecipe, generation: Generation) -> Iterator[Answer]:

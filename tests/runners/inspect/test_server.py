@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.runners.inspect.asking import TOKEN, Asker, opened, served, wait_until
-from winnow.runners.inspect import server as server_module
 from winnow.runners.inspect import view as view_module
 from winnow.runners.inspect.cancelling import cancelled_flag, check_cancelled
-from winnow.runners.inspect.guards import HEADERS, MAX_BODY_BYTES
 from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.serving import server as server_module
+from winnow.runners.inspect.serving.guards import HEADERS, MAX_BODY_BYTES
 from winnow.runners.inspect.view import Answer, Asked, AskedError, UnavailableError, View
 
 JSON = {"Content-Type": "application/json"}

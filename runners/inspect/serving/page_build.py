@@ -14,11 +14,11 @@ from typing import Final
 
 from winnow.pipelines.assets.cached import cache_folder
 from winnow.pipelines.processes.run_folder import temporary_folder
-from winnow.runners.inspect.page_files import BUILT
+from winnow.runners.inspect.serving.page_files import BUILT
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import digest_of
 
-WEB: Final = Path(__file__).parent / "web"
+WEB: Final = Path(__file__).parents[1] / "web"
 NODE: Final = "24.19.0"
 SOURCES: Final = "sources.txt"
 """A file beside what was built: of which sources."""

@@ -8,9 +8,11 @@ Views run in threads; a newer turn of a lane ends the older (`turns.py`).
 
 import asyncio
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -25,14 +27,16 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from winnow.runners.inspect.cancelling import CancelledError, cancellable, check_cancelled
-from winnow.runners.inspect.guards import Guard, parsed_object, refused, whole_body
+from winnow.runners.inspect.frame import frame_of
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.page_files import PageFile
-from winnow.runners.inspect.tables import TABLES, write_table
-from winnow.runners.inspect.turns import Lanes, Turn
+from winnow.runners.inspect.serving.guards import Guard, parsed_object, refused, whole_body
+from winnow.runners.inspect.serving.page_files import PageFile
+from winnow.runners.inspect.serving.tables import TABLES, write_table
+from winnow.runners.inspect.serving.turns import Lanes, Turn
 from winnow.runners.inspect.view import AskedError, UnavailableError, views
 from winnow.schemas.errors import WinnowError, is_interrupted_query
 
+FIRST_VIEW: Final = "store"
 THREADS: Final = 8
 GRACE_SECONDS: Final = 2.0  # from the end of a turn until its thread is no longer waited for
 PICTURE_SECONDS: Final = 20.0
@@ -50,6 +54,7 @@ class Server:
     debug: bool = False  # prints tracebacks of errors on the terminal
     lanes: Lanes = field(default_factory=Lanes)
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "inspect"))
+    _begun: threading.Event = field(default_factory=threading.Event)
 
     def app(self, port: int, token: str) -> ASGIApp:
         """As ASGI, for those who bring the token."""
@@ -60,6 +65,16 @@ class Server:
             Route("/{path:path}", self._file, methods=["GET"]),
         ]
         return Guard(Starlette(routes=routes), port, token)
+
+    def begin(self) -> None:
+        """Decide all rows, which most views count: the page has its first view, and asks for these next."""
+        if not self._begun.is_set():
+            self._begun.set()
+            threading.Thread(target=self._decide, daemon=True).start()
+
+    def _decide(self) -> None:
+        with suppress(WinnowError):  # the views that count rows say why it cannot be done
+            frame_of(self.opened)
 
     def close(self) -> None:
         """Give all work up."""
@@ -73,7 +88,8 @@ class Server:
         asked = parsed_object(body)
         if asked is None:
             return refused(400, "expected a JSON object")
-        view = views().get(request.path_params["view"])
+        name = request.path_params["view"]
+        view = views().get(name)
         if view is None:
             return refused(404, f"no view of this name; there are: {', '.join(views())}")
         lane, number = asked.pop("lane", None), asked.pop("turn", 0)
@@ -86,7 +102,9 @@ class Server:
         )
         if isinstance(found, Exception):
             return self._failed(found)
-        return Response(b'{"ok":true,"answer":%b}' % found, media_type="application/json")
+        answer = b'{"ok":true,"answer":%b}' % found
+        then = BackgroundTask(self.begin) if name == FIRST_VIEW else None
+        return Response(answer, media_type="application/json", background=then)
 
     async def _picture(self, request: Request) -> Response:
         try:
