@@ -30,19 +30,14 @@ def answer(opened: Opened, _asked: Asked) -> Answer:
         "latest": 0 if record is None else record.number,
     }
     if record is None:
-        empty = {
+        nothing: Answer = {
+            **dict.fromkeys(("generation", "rows", "bytes"), 0),
+            **{name: [] for name in ("sources", "languages", "layers", "columns")},
             "progress": None,
-            "generation": 0,
-            "rows": 0,
-            "bytes": 0,
-            "sources": [],
-            "languages": [],
-            "layers": [],
-            "columns": [],
         }
         command = f"winnow ingest {known['recipe'] or 'RECIPE'}"
         missing: list[Answer] = [{"what": "nothing has been ingested yet", "command": command}]
-        return {**known, **empty, "missing": missing, "state": _state(opened.store, "empty")}
+        return {**known, **nothing, "missing": missing, "state": _state(opened.store, "empty")}
     generation = opened.generation
     missing = [] if opened.recipe is None else list(_missing(opened.recipe, generation))
     return {
