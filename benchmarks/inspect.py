@@ -116,7 +116,10 @@ def main() -> int:
     recipe = folder / "recipe.yaml"
     recipe.write_text(_recipe_text(folder))
     with inspecting(recipe) as page:
-        limits = list(_steps(page, QUICK_STEPS if options.quick else STEPS))
+        limits = []
+        for limit in _steps(page, QUICK_STEPS if options.quick else STEPS):
+            limits.append(limit)
+            print(f"{limit.what}: {limit.value:.3f} {limit.unit}", flush=True)
         limits.append(Limit("server's memory", peak_resident(page.process) / GIB, 1, "GiB"))
     return judged("inspect", limits, options.json)
 
