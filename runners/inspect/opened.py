@@ -6,13 +6,14 @@ from functools import cached_property
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store.generations import Store
+from winnow.runners.inspect.kept import Kept
 from winnow.runners.notebook.store_tables import StoreTables
 from winnow.schemas.records import Generation
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A store at one generation; views keep what they have computed in objects of their own, found by `cached`."""
+    """A store at one generation; what views have computed stays in `kept`, as far as memory allows."""
 
     store: Store
     recipe: BoundRecipe | None
@@ -26,3 +27,8 @@ class Opened:
     def tables(self) -> StoreTables:
         """Its tables for SQL."""
         return StoreTables(self.store, self.recipe)
+
+    @cached_property
+    def kept(self) -> Kept:
+        """What views have computed of this generation."""
+        return Kept()
