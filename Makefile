@@ -1,7 +1,7 @@
 # `make help` lists the targets. Those that need .venv set it up first.
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kernels test test-processes test-torch test-readers test-peers test-wheel test-assets test-optional test-conformance test-slice test-engines test-all engines lint types trainers clean
+.PHONY: help setup demo kernels web test test-processes test-torch test-readers test-peers test-wheel test-assets test-optional test-conformance test-slice test-engines test-all engines lint types trainers clean
 
 PYTHON ?= python3
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, each of which would compile all modules again
@@ -101,6 +101,10 @@ test-assets: setup  ## make every model and list anew that is made here, and com
 kernels: setup  ## compile all kernels ahead
 	@$(BIN)/python -m winnow.runners.stages.running.warming
 
+# Once: a page is as its sources are. The first `winnow inspect` of a clone does the same.
+web: setup  ## build the page of winnow inspect, with a Node that pip brings
+	$(BIN)/python -m winnow.runners.inspect.page_build
+
 test: setup kernels  ## run the tests that protect a change
 	$(PYTEST) -n $(TEST_WORKERS) --dist worksteal
 
@@ -108,7 +112,7 @@ test: setup kernels  ## run the tests that protect a change
 test-processes: setup kernels  ## run whole recipes, and the tests that kill, fork or measure processes
 	$(PYTEST) -n 2 --dist worksteal -m "processes and not engines and not large"
 
-test-wheel: setup kernels  ## run the demo out of a wheel, in a fresh environment
+test-wheel: setup kernels web  ## run the demo out of a wheel, in a fresh environment
 	$(BIN)/python -m pytest -q -m wheel tests/packaging
 
 # Another sixteenth after each commit.

@@ -7,7 +7,7 @@ the work to the others.
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Final, Protocol, TypeVar
 
 from winnow.runners.inspect.cancelling import check_cancelled
@@ -62,24 +62,27 @@ class Kept:
                 return found
             future = self._making.get(key)
             if future is None:
-                future = self._making[key] = Future()
-                threading.Thread(target=self._make, args=(key, make, future), daemon=True).start()
+                alone = ThreadPoolExecutor(1)
+                future = self._making[key] = alone.submit(self._made, key, make)
+                alone.shutdown(wait=False)
         while not wait([future], _POLL_SECONDS).done:
             check_cancelled()
         made: Value = future.result()
         return made
 
-    def _make(self, key: Hashable, make: Callable[[], Sized], future: "Future[Any]") -> None:
+    def _made(self, key: Hashable, make: Callable[[], Value]) -> Value:
         try:
             value = make()
-        except BaseException as error:  # raised again in the requests that wait for it
+            self.put(key, value)
+            return value
+        finally:
             with self._lock:
                 del self._making[key]
-            future.set_exception(error)
-            return
+
+    def put(self, key: Hashable, value: Sized) -> None:
+        """Keep a value that is made already."""
         with self._lock:
-            del self._making[key]
             self._values[key] = value
+            self._values.move_to_end(key)
             while len(self._values) > 1 and sum(one.nbytes for one in self._values.values()) > self._max_bytes:
                 self._values.popitem(last=False)
-        future.set_result(value)

@@ -55,9 +55,9 @@ def _settings(tree: Tree, path: str) -> Iterator[tuple[str, str]]:
             yield from _settings(value, f"{path}.{key}" if path else key)
     elif isinstance(tree, list) and any(isinstance(item, dict | list) for item in tree):
         for number, item in enumerate(tree):
-            yield f"{path}[{number}]", _flow(item)
+            yield f"{path}[{number}]", flow_text(item)
     else:
-        yield path, _flow(tree)
+        yield path, flow_text(tree)
 
 
 class _Shown:
@@ -148,16 +148,17 @@ def _lines(tree: dict[str, Tree], indent: str) -> Iterator[str]:
             yield from _lines(value, indent + "  ")
         elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
             yield f"{indent}{scalar_text(key)}:\n"
-            yield from (f"{indent}  - {_flow(item)}\n" for item in value)
+            yield from (f"{indent}  - {flow_text(item)}\n" for item in value)
         else:
-            yield f"{indent}{scalar_text(key)}: {_flow(value)}\n"
+            yield f"{indent}{scalar_text(key)}: {flow_text(value)}\n"
 
 
-def _flow(value: Tree) -> str:
+def flow_text(value: Tree) -> str:
+    """A value on one line, as YAML writes it between brackets."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{scalar_text(key)}: {_flow(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{scalar_text(key)}: {flow_text(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(_flow(item) for item in value) + "]"
+        return "[" + ", ".join(flow_text(item) for item in value) + "]"
     if isinstance(value, str):
         return scalar_text(value)
     if value is None:

@@ -196,7 +196,35 @@ def cuts_of(condition: str, through: frozenset[str] = frozenset()) -> tuple[Cut,
         >>> cuts_of("0.3 < text.gopher.hashes")
         (Cut(column='text.gopher.hashes', operator='>', value=0.3, table=''),)
     """
-    found: dict[Cut, None] = {}
+    return tuple(dict.fromkeys(cut for cut, _ in _compared(condition, through)))
+
+
+def with_limit(condition: str, cut: Cut, limit: float) -> str:
+    """The condition with another number in one of its thresholds.
+
+    Args:
+        condition: One whose columns `columns_read` gives.
+        cut: One of its thresholds that is a number.
+        limit: The number.
+
+    Example:
+        >>> with_limit("a.x < 0.5 or a.y > 2", Cut("a.x", "<", 0.5), 0.25)
+        'a.x < 0.25 or a.y > 2'
+    """
+    utf8, before = condition.encode(), len("SELECT (")
+    places = sorted({place for one, place in _compared(condition) if one == cut and place is not None}, reverse=True)
+    for start, length in places:
+        utf8 = utf8[: start - before] + number_text(limit).encode() + utf8[start - before + length :]
+    return utf8.decode()
+
+
+def number_text(value: float) -> str:
+    """A number as a condition writes it."""
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1 << 53 else repr(float(value))
+
+
+def _compared(condition: str, through: frozenset[str] = frozenset()) -> Iterator[tuple[Cut, tuple[int, int] | None]]:
+    """The thresholds of a condition, and where the number of each begins in the statement, and how long it is."""
     for node in _expressions(_parsed(f"SELECT ({condition})", condition, 8)):
         kind = str(node["type"])
         if kind == "COMPARE_BETWEEN":
@@ -215,8 +243,8 @@ def cuts_of(condition: str, through: frozenset[str] = frozenset()) -> tuple[Cut,
                 first = arguments[0] if len(arguments) == 1 else first
             looked_up = _named(second) if _named(second).startswith(_OF_TABLES) else ""
             if _named(first) and (value is not None or looked_up):
-                found[Cut(_named(first), operator, value, looked_up)] = None
-    return tuple(found)
+                place = cast(int, second["query_location"]), cast(int, second["query_location_length"])
+                yield Cut(_named(first), operator, value, looked_up), None if value is None else place
 
 
 def _named(node: _Tree) -> str:

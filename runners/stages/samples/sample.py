@@ -99,7 +99,7 @@ def run_show(options: argparse.Namespace, console: Console) -> int:
     place = find_one(store, generation, wanted)
     shown = view_sample(recipe, store, generation, read_sample(store, generation, place))
     if options.json:
-        print_json(_json(shown, raw=options.raw))
+        print_json(sample_json(shown, raw=options.raw))
     else:
         _print(shown, console, raw=options.raw, most=options.characters or None)
     return 0
@@ -157,7 +157,8 @@ def _status(bound: BoundEdit, sample: Sample) -> str | None:
     return None if status is None else str(status)
 
 
-def _json(shown: SampleView, *, raw: bool) -> dict[str, Json]:
+def sample_json(shown: SampleView, *, raw: bool) -> dict[str, Json]:
+    """Everything of a sample as plain values; `raw`: its content as read, not as exported."""
     decision = shown.verdict
     return {
         "id": shown.sample.place.id,

@@ -1,0 +1,195 @@
+"""Changes of a recipe's rules that are tried on the page: the recipe's text with them, and the rules that it then has.
+
+A change is made in the text, and what is simulated are the rules of that text: a saved recipe decides as was shown.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.binding.rule_presets import ProgramRule, expand_rules
+from winnow.pipelines.binding.rules import RuleProgram, rule_program
+from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.recipe_edits import with_item, with_list_of, with_value, without_item
+from winnow.runners.inspect.view import AskedError, UnavailableError
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.problems import suggestion
+from winnow.schemas.recipe import Recipe, recipe_from_text
+from winnow.schemas.rules.conditions import Cut, cuts_of, with_limit
+from winnow.schemas.rules.thresholds import PREFIX
+
+Change = Mapping[str, Any]  # Any: checked here, field by field
+LISTS = ("eligible", "items", "keep")
+
+
+@dataclass(frozen=True)
+class Moved:
+    """One threshold that a change has moved."""
+
+    rule: tuple[str, str]  # list and reason
+    cut: Cut
+    limit: float
+    language: str | None  # whose cell of a table it is
+
+
+@dataclass(frozen=True)
+class ChangedRecipe:
+    """A recipe with changes of its rules."""
+
+    text: str
+    recipe: Recipe
+    program: RuleProgram
+    moved: tuple[Moved, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """About the bytes of its text."""
+        return 4 * len(self.text)
+
+
+def changed_recipe(opened: Opened, changes: object) -> ChangedRecipe:
+    """The recipe with changes; AskedError if one cannot be made, with the reason in the recipe's own words."""
+    if not isinstance(changes, Sequence) or not all(isinstance(one, Mapping) for one in changes):
+        raise AskedError("changes: expected a list of objects")
+    bound = opened.recipe
+    if bound is None:
+        raise UnavailableError("a store without a recipe has no rules to try; run: winnow inspect RECIPE")
+    key = "changes", json.dumps(changes, sort_keys=True)
+    found = opened.kept.find(key)
+    if found is None:
+        found = _changed(bound, changes)
+        opened.kept.put(key, found)
+    assert isinstance(found, ChangedRecipe)
+    return found
+
+
+def _changed(bound: BoundRecipe, changes: Sequence[Change]) -> ChangedRecipe:
+    text, recipe = recipe_text(bound), bound.config
+    moved: list[Moved] = []
+    try:
+        for change in changes:
+            text = _edited(text, recipe, change, moved)
+            recipe = recipe_from_text(text, bound.file, os.environ)
+            _require_made(recipe, change)
+        return ChangedRecipe(text, recipe, rule_program(recipe, bound.columns), tuple(moved))
+    except RecipeError as error:
+        raise AskedError(str(error).splitlines()[0]) from None
+
+
+def recipe_text(bound: BoundRecipe) -> str:
+    """The recipe's text, which must still be the one that is shown."""
+    try:
+        text = Path(bound.file).read_bytes().decode("utf-8-sig")
+        same = recipe_from_text(text, bound.file, os.environ) == bound.config
+    except (OSError, UnicodeDecodeError, RecipeError):
+        same = False
+    if not same:
+        raise UnavailableError(f"{bound.file} has changed since it was opened; run again: winnow inspect {bound.file}")
+    return text
+
+
+def _edited(text: str, recipe: Recipe, change: Change, moved: list[Moved]) -> str:
+    reason, wanted = _text_of(change, "reason"), _list_of(change)
+    rules = expand_rules(recipe)
+    found = [one for one in rules if one.rule.reason == reason and wanted in (None, one.phase)]
+    if change.get("remove"):
+        return _without(text, recipe, _only(found, reason, rules))
+    if "cut" in change:
+        return _moved(text, recipe, _only(found, reason, rules), change, moved)
+    drop = _text_of(change, "drop")
+    if found:
+        return _with_condition(text, recipe, _only(found, reason, rules), drop, change.get("when_null"))
+    rule = {"drop": drop.replace("${", "$${"), "reason": reason}
+    if change.get("when_null") is not None:
+        rule["when_null"] = _text_of(change, "when_null")
+    section = wanted or "keep"
+    return with_item(_own(text, recipe, section), section, rule)
+
+
+def _only(found: Sequence[ProgramRule], reason: str, rules: Sequence[ProgramRule]) -> ProgramRule:
+    if not found:
+        known = [one.rule.reason for one in rules]
+        raise AskedError(f"no rule has the reason {reason!r}{suggestion(reason, known)}")
+    if found[0].phase not in LISTS:
+        raise AskedError(f"{reason} follows from `dedupe`, whose settings are not changed here")
+    if len(found) > 1:
+        lists = " and ".join(one.phase for one in found)
+        raise AskedError(f"{reason} is a reason in {lists}; say which list is meant")
+    return found[0]
+
+
+def _moved(text: str, recipe: Recipe, one: ProgramRule, change: Change, moved: list[Moved]) -> str:
+    cuts, number, limit = cuts_of(one.rule.drop), change["cut"], change.get("value")
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(cuts):
+        raise AskedError(f"cut: {one.rule.reason} has the thresholds 0 to {len(cuts) - 1}, not {number!r}")
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or limit - limit != 0:
+        raise AskedError(f"value: expected a number, found {limit!r}")
+    cut, language = cuts[number], None
+    if cut.value is None:
+        language = _text_of(change, "language")
+        _, table, column = cut.table.split(".", 2)
+        moved.append(Moved((one.phase, one.rule.reason), cut, float(limit), language))
+        value = int(limit) if float(limit).is_integer() else float(limit)
+        return with_value(text, (PREFIX, table, "cells", language, column), value)
+    moved.append(Moved((one.phase, one.rule.reason), cut, float(limit), None))
+    return _with_condition(text, recipe, one, with_limit(one.rule.drop, cut, float(limit)), None)
+
+
+def _with_condition(text: str, recipe: Recipe, one: ProgramRule, drop: str, when_null: object) -> str:
+    own, path = _own(text, recipe, one.phase), _path(one.path)
+    written = drop.replace("${", "$${")
+    own = with_value(own, (*path, "drop"), written)
+    return own if when_null is None else with_value(own, (*path, "when_null"), str(when_null))
+
+
+def _without(text: str, recipe: Recipe, one: ProgramRule) -> str:
+    own, path = _own(text, recipe, one.phase), _path(one.path)
+    if one.preset is not None:
+        return with_value(own, path, "off")
+    assert isinstance(path[1], int)
+    return without_item(own, one.phase, path[1])
+
+
+def _own(text: str, recipe: Recipe, section: str) -> str:
+    """The text with a list of its own, copied from the recipe that it extends where that has it."""
+    entries = {"eligible": recipe.eligible, "items": recipe.items, "keep": recipe.keep}[section]
+    files = {entry.place.file for entry in entries} - {recipe.file}
+    if not files or any(entry.place.file == recipe.file for entry in entries):
+        return text
+    (file,) = files  # a list is written in one file
+    return with_list_of(text, section, Path(file).read_bytes().decode("utf-8-sig"))
+
+
+def _require_made(recipe: Recipe, change: Change) -> None:
+    """Check that the text says what was asked, however its YAML is written."""
+    reason, wanted = change["reason"], change.get("list")
+    rules = [one for one in expand_rules(recipe) if one.rule.reason == reason and wanted in (None, one.phase)]
+    drop = change.get("drop")
+    made = not rules if change.get("remove") else bool(rules) and (drop is None or rules[0].rule.drop == drop)
+    if not made:
+        raise AskedError(f"the text of {recipe.file} could not be changed for {reason}; change it by hand")
+
+
+def _path(path: str) -> tuple[str | int, ...]:
+    """`keep[3].rules.short` as keys and numbers."""
+    parts = re.findall(r"\[(\d+)\]|([^.\[\]]+)", path)
+    return tuple(int(number) if number else name for number, name in parts)
+
+
+def _text_of(change: Change, name: str) -> str:
+    value = change.get(name)
+    if not isinstance(value, str) or not value:
+        raise AskedError(f"{name}: expected a text, found {value!r}")
+    return value
+
+
+def _list_of(change: Change) -> str | None:
+    value = change.get("list")
+    if value is not None and value not in LISTS:
+        raise AskedError(f"list: expected one of {', '.join(LISTS)}, found {value!r}")
+    return None if value is None else str(value)

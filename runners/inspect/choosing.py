@@ -1,0 +1,110 @@
+"""Which rows of the frame a request is about: its `filter`, as a mark for each row."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from winnow.runners.inspect.dimensions import DOMAIN, texts_of
+from winnow.runners.inspect.frame import Frame, Marks
+from winnow.runners.inspect.measures import chunks_of, find_column, measure_of
+from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.view import AskedError, UnavailableError
+from winnow.schemas.problems import suggestion
+
+Filter = Mapping[str, Any]  # Any: JSON, checked here
+
+_KNOWN = ("source", "language", "reason", "first", "kept", "domain", "text", "ranges")
+
+
+def chosen_rows(opened: Opened, frame: Frame, asked: object) -> Marks:
+    """The rows, forgotten ones aside, that a filter leaves, whatever text it searches for; AskedError if it names what
+    is not there."""
+    wanted = checked_filter(asked)
+    marks = frame.seen.copy()
+    if (names := _listed(wanted, "source")) is not None:
+        marks &= _among(names, frame.sources, "source")[frame.source]
+    if (names := _listed(wanted, "language")) is not None:
+        marks &= _among(names, frame.languages, "language")[frame.language]
+    if (names := _listed(wanted, "reason")) is not None:
+        marks &= frame.fires(_rules(frame, names))
+    if (names := _listed(wanted, "first")) is not None:
+        marks &= np.isin(frame.first, np.array(_rules(frame, names), np.int16))
+    if wanted.get("kept") is not None:
+        marks &= frame.kept == bool(wanted["kept"])
+    if (names := _listed(wanted, "domain")) is not None:
+        domains = texts_of(opened, frame, DOMAIN)
+        marks &= np.isin(domains.codes, domains.numbers(names))
+    for name, bounds in (wanted.get("ranges") or {}).items():
+        marks &= _within(opened, frame, name, bounds)
+    return marks
+
+
+def checked_filter(asked: object) -> Filter:
+    """A filter, of which only known parts are given."""
+    if asked is None:
+        return {}
+    if not isinstance(asked, Mapping):
+        raise AskedError(f"filter: expected an object, found {asked!r}")
+    for name in asked:
+        if name not in _KNOWN:
+            raise AskedError(f"filter: unknown part {name!r}{suggestion(str(name), _KNOWN)}")
+    if not isinstance(asked.get("ranges") or {}, Mapping):
+        raise AskedError("filter.ranges: expected an object of [low, high] by column")
+    return asked
+
+
+def _listed(wanted: Filter, name: str) -> list[str] | None:
+    """One name or several; None for any."""
+    value = wanted.get(name)
+    if value is None or value == "" or value == []:
+        return None
+    names = value if isinstance(value, list) else [value]
+    if not all(isinstance(one, str) for one in names):
+        raise AskedError(f"filter.{name}: expected a name or a list of names, found {value!r}")
+    return names
+
+
+def _among(names: list[str], known: tuple[str, ...], what: str) -> Marks:
+    """Which codes are meant."""
+    for name in names:
+        if name not in known:
+            raise AskedError(f"there is no {what} {name!r}{suggestion(name, known)}")
+    return np.array([one in names for one in known], np.bool_)
+
+
+def _rules(frame: Frame, names: list[str]) -> list[int]:
+    if frame.why_no_rules is not None:
+        raise UnavailableError(frame.why_no_rules)
+    for name in names:
+        if name not in frame.rules.reasons:
+            raise AskedError(f"no rule has the reason {name!r}{suggestion(name, frame.rules.reasons)}")
+    return [number for name in names for number in frame.numbered(name)]
+
+
+def _within(opened: Opened, frame: Frame, name: str, bounds: object) -> Marks:
+    low, high = bounds_of(name, bounds)
+    measure = measure_of(opened, frame, find_column(opened, name))
+    marks = np.zeros(frame.rows, np.bool_)
+    for (start, end), values in zip(chunks_of(frame), measure.chunks, strict=True):
+        if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
+            raise AskedError(f"filter.ranges: {name} is {values.type}, which has no ranges")
+        inside = pc.and_(
+            pc.greater_equal(values, -math.inf if low is None else low),
+            pc.less_equal(values, math.inf if high is None else high),
+        )
+        marks[start:end] = pc.fill_null(inside, False).to_numpy(zero_copy_only=False)
+    return marks
+
+
+def bounds_of(name: str, bounds: object) -> tuple[float | None, float | None]:
+    """The lowest and the highest number that are meant, both included; None for no bound."""
+    if not isinstance(bounds, list) or len(bounds) != 2:
+        raise AskedError(f"{name}: expected [low, high], found {bounds!r}")
+    for bound in bounds:
+        if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int | float)):
+            raise AskedError(f"{name}: expected numbers or null, found {bound!r}")
+    return bounds[0], bounds[1]

@@ -1,0 +1,278 @@
+"""The row frame: what rules decide on every row of a generation, as a few numbers a row in the order of its shards.
+
+The page's charts, its simulator and its lists of samples are answered from these arrays, without reading the store
+again. They are filled by the same functions as `winnow plan` uses, several shards at a time, and are about 20 bytes a
+row for up to 63 rules. Forgotten rows have a place in them, so that rows are found in their shards, and count nowhere.
+"""
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from winnow.pipelines.binding.rules import MEASURED_LANGUAGES, RuleProgram
+from winnow.pipelines.query.recipe_rules import pinned_rules
+from winnow.pipelines.reading.columns import Column, read_aligned
+from winnow.pipelines.rules.deciding import (
+    NARROW_BLOCK_ROWS,
+    UNKNOWN,
+    choose_representatives,
+    decide_shard,
+    languages_of,
+    size_columns,
+    sizes_of,
+)
+from winnow.pipelines.rules.decisions import Masks, has_rule, word_mask
+from winnow.pipelines.rules.evaluation import Evaluator
+from winnow.pipelines.rules.map_shards import map_shards
+from winnow.pipelines.rules.pinning import PinnedProgram, PinnedShards, ShardObjects, pin_no_rules
+from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES, Duplicates
+from winnow.pipelines.store import layout
+from winnow.runners.inspect.cancelling import check_cancelled
+from winnow.runners.inspect.opened import Opened
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.rows.extraction import EXTRACTED
+
+Rows = NDArray[np.int64]
+Marks = NDArray[np.bool_]
+
+_MOST_LANGUAGES: Final = 65_000  # more are no languages; the rest count as `unknown`
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The rows of a generation as rules decide them."""
+
+    pinned: PinnedProgram
+    starts: Rows  # of each shard, and the number of all rows
+    fired: Masks
+    first: NDArray[np.int16]  # the first rule that fires; -1: kept; the number of rules: forgotten
+    source: NDArray[np.uint16]
+    sources: tuple[str, ...]
+    language: NDArray[np.uint16]
+    languages: tuple[str, ...]
+    size: NDArray[np.int64] | NDArray[np.uint32]  # bytes
+    duplicates: Duplicates = NO_DUPLICATES
+    items: NDArray[np.int32] | None = None  # media of each row that no rule of `items` drops, and those that one drops
+    why_no_rules: str | None = None  # why the recipe's rules decide nothing here
+
+    @property
+    def rules(self) -> RuleProgram:
+        """The rules that have decided."""
+        return self.pinned.program
+
+    @property
+    def rows(self) -> int:
+        """The number of rows, forgotten ones among them."""
+        return len(self.first)
+
+    @cached_property
+    def shards(self) -> tuple[ShardObjects, ...]:
+        """The shards, in order."""
+        return tuple(self.pinned.shards)
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each shard."""
+        return {shard.shard: number for number, shard in enumerate(self.shards)}
+
+    @cached_property
+    def seen(self) -> Marks:
+        """Which rows are not forgotten."""
+        seen: Marks = self.first != len(self.rules.rules)
+        return seen
+
+    @cached_property
+    def kept(self) -> Marks:
+        """Which rows no rule drops."""
+        kept: Marks = self.first < 0
+        return kept
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its arrays."""
+        arrays = [self.fired, self.first, self.source, self.language, self.size, self.seen, self.kept]
+        arrays += [] if self.items is None else [self.items]
+        replaced = sum(24 * len(lost) for lost in self.duplicates.lost.values())
+        return sum(array.nbytes for array in arrays) + replaced
+
+    def fires(self, numbers: Iterable[int]) -> Marks:
+        """The rows, forgotten ones aside, for which one of these rules fires."""
+        mask = word_mask(sum({1 << number for number in numbers}), self.fired.shape[1])
+        found: Marks = np.bitwise_or.reduce(self.fired & mask, axis=1) != 0
+        return found
+
+    def numbered(self, reason: str) -> list[int]:
+        """The rules with a reason."""
+        return [number for number, name in enumerate(self.rules.reasons) if name == reason]
+
+    def place(self, row: int) -> tuple[ShardObjects, int]:
+        """The shard of a row, and its number there."""
+        number = int(np.searchsorted(self.starts, row, side="right")) - 1
+        return self.shards[number], row - int(self.starts[number])
+
+    def row(self, shard: str, row: int) -> int:
+        """The inverse of `place`."""
+        return int(self.starts[self.numbers[shard]]) + row
+
+    def reasons(self, row: int) -> tuple[str, ...]:
+        """The reasons of the rules that fire for a row, in order."""
+        names, fired = self.rules.reasons, self.fired[row : row + 1]
+        return tuple(name for number, name in enumerate(names) if has_rule(fired, number)[0])
+
+
+@dataclass
+class Progress:
+    """How many of a frame's shards are decided."""
+
+    done: int = 0
+    of: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def nbytes(self) -> int:
+        """Nearly nothing."""
+        return 0
+
+    def begin(self, shards: int) -> None:
+        """Count from nothing."""
+        with self.lock:
+            self.done, self.of = 0, shards
+
+    def add(self) -> None:
+        """One more shard is decided."""
+        with self.lock:
+            self.done += 1
+
+
+def frame_of(opened: Opened) -> Frame:
+    """The frame of what is shown, made when it is first asked for; what the recipe's rules decide, if they can."""
+    return opened.kept.get("frame", lambda: _frame(opened, progress_of(opened)))
+
+
+def progress_of(opened: Opened) -> Progress:
+    """How far the frame is."""
+    return opened.kept.get("progress", Progress)
+
+
+def _frame(opened: Opened, progress: Progress) -> Frame:
+    why = "there is no recipe: open the page with one (winnow inspect RECIPE)"
+    if opened.recipe is not None:
+        try:
+            pinned = pinned_rules(opened.recipe, opened.store, opened.generation, (layout.SAMPLES,))
+            assert pinned is not None  # as the samples are asked for
+            return fill_frame(pinned, progress)
+        except RecipeError as error:
+            why = str(error).splitlines()[0]
+    return replace(fill_frame(_without_rules(opened), progress), why_no_rules=why)
+
+
+def _without_rules(opened: Opened) -> PinnedProgram:
+    """All rows, decided by no rule, with their languages where these are measured."""
+    pinned = pin_no_rules(opened.store, opened.generation)
+    whole = [layer for layer in opened.generation.layers if layer not in opened.generation.partial]
+    names = [*MEASURED_LANGUAGES, *(f"{layer}.language" for layer in sorted(whole) if layer.startswith(EXTRACTED))]
+    columns = [Column(*name.rsplit(".", 1)) for name in names]
+    languages = tuple(column for column in columns if column.layer in whole)
+    languages = tuple(column for column in languages if column.name in MEASURED_LANGUAGES) or languages
+    pinned = pinned.with_layers(opened.generation, {column.layer for column in languages})
+    return replace(pinned, languages=languages)
+
+
+def fill_frame(pinned: PinnedProgram, progress: Progress | None = None, threads: int | None = None) -> Frame:
+    """Decide every row; UndecidedError if a rule cannot be decided for one."""
+    assert isinstance(pinned.shards, PinnedShards)
+    shards = tuple(pinned.shards)
+    told = progress or Progress()
+    told.begin(len(shards))
+    duplicates = choose_representatives(pinned, threads)
+    starts = np.cumsum([0, *(shard.rows for shard in shards)])
+    numbers = {shard.shard: number for number, shard in enumerate(shards)}
+    rows, rules = int(starts[-1]), len(pinned.program.rules)
+    words = max(1, -(-(rules + 1) // 64))
+    sources = sorted({shard.source for shard in shards})
+    codes = {name: number for number, name in enumerate(sources)}
+    fired, first = np.zeros((rows, words), np.uint64), np.zeros(rows, np.int16)
+    source, size = np.zeros(rows, np.uint16), np.zeros(rows, np.int64)
+    items = np.zeros((rows, 2), np.int32) if pinned.program.judges_items else None
+    languages = _Languages(np.zeros(rows, np.uint16))
+
+    def decide_one(shard: ShardObjects, evaluator: Evaluator) -> None:
+        start = int(starts[numbers[shard.shard]])
+        own = slice(start, start + shard.rows)
+        decided = decide_shard(pinned, shard, evaluator, duplicates)
+        fired[own], first[own], source[own] = decided.fired, decided.first, codes[shard.source]
+        if items is not None and decided.items is not None:
+            left = decided.items.left(rules)
+            of_row = np.repeat(np.arange(shard.rows), decided.items.numbers)
+            for side, marks in enumerate((left, ~left)):
+                items[own, side] = np.bincount(of_row[marks], minlength=shard.rows)
+        at = start
+        wanted = list(dict.fromkeys((*pinned.languages, *size_columns(pinned.size))))
+        for block in read_aligned(pinned.store.objects, shard.objects, wanted, NARROW_BLOCK_ROWS, shard.hidden):
+            count = len(next(iter(block.values())))
+            size[at : at + count] = sizes_of(block, pinned.size)
+            languages.add(at, languages_of(block, pinned.languages, count))
+            at += count
+        told.add()
+
+    for _ in map_shards(pinned, decide_one, threads):
+        pass
+    codes_of_languages, names = languages.sorted()
+    small = size.astype(np.uint32) if rows and size.min() >= 0 and size.max() < 1 << 32 else size
+    frame = Frame(
+        pinned, starts, fired, first, source, tuple(sources), codes_of_languages, names, small, duplicates, items
+    )
+    _ = frame.seen, frame.kept
+    return frame
+
+
+class _Languages:
+    """Codes of languages, numbered as they are met by several threads."""
+
+    def __init__(self, codes: NDArray[np.uint16]) -> None:
+        self._codes = codes
+        self._numbers: dict[str, int] = {UNKNOWN: 0}
+        self._lock = threading.Lock()
+
+    def add(self, at: int, found: pa.DictionaryArray) -> None:
+        names = found.dictionary.to_pylist()
+        with self._lock:
+            for name in names:
+                if name not in self._numbers and len(self._numbers) < _MOST_LANGUAGES:
+                    self._numbers[name] = len(self._numbers)
+            numbers = np.array([self._numbers.get(name, 0) for name in names], np.uint16)
+        self._codes[at : at + len(found)] = numbers[found.indices.to_numpy(zero_copy_only=False)]
+
+    def sorted(self) -> tuple[NDArray[np.uint16], tuple[str, ...]]:
+        """The codes in the order of names, whatever order shards were read in."""
+        names = sorted(self._numbers)
+        order = np.zeros(len(names), np.uint16)
+        order[[self._numbers[name] for name in names]] = np.arange(len(names), dtype=np.uint16)
+        return order[self._codes], tuple(names)
+
+
+def read_rows_of(frame: Frame, columns: Iterable[Column], rows: Rows) -> dict[str, pa.Array]:
+    """Some rows' values of columns whose layers the frame's shards have, in the order of `rows`, which ascend."""
+    wanted = list(columns)
+    parts: dict[str, list[pa.Array]] = {column.name: [] for column in wanted}
+    bounds = np.searchsorted(rows, frame.starts)
+    for number, shard in enumerate(frame.shards):
+        own = rows[bounds[number] : bounds[number + 1]] - frame.starts[number]
+        if not len(own):
+            continue
+        check_cancelled()
+        at = 0
+        for block in read_aligned(frame.pinned.store.objects, shard.objects, wanted, NARROW_BLOCK_ROWS, shard.hidden):
+            count = len(next(iter(block.values())))
+            inside = own[(own >= at) & (own < at + count)] - at
+            if len(inside):
+                for name, values in block.items():
+                    parts[name].append(values.take(pa.array(inside)))
+            at += count
+    return {name: pa.chunked_array(arrays).combine_chunks() for name, arrays in parts.items() if arrays}

@@ -1,0 +1,119 @@
+"""Columns of a store in memory, as far as the page has asked for them: a value for each row of the frame.
+
+Their values are exact and of the store's own types, so that conditions over them decide as `winnow plan` does. Columns
+of long texts are not kept: who needs them reads the store.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from winnow.pipelines.reading.columns import Column, column_of, read_aligned
+from winnow.pipelines.rules.deciding import NARROW_BLOCK_ROWS
+from winnow.pipelines.rules.map_shards import THREADS
+from winnow.pipelines.rules.pinning import PinnedShards, ShardObjects
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.concurrency import map_in_order, table_threads
+from winnow.runners.inspect.frame import Frame
+from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.view import UnavailableError
+from winnow.schemas.problems import suggestion
+
+CHUNK_ROWS: Final = 1 << 20
+_MOST_TEXT_BYTES: Final = 24  # of a row, on average: codes and names, no texts
+_FEW_ROWS: Final = 16_384  # of which any text is kept
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """The values of one column, in chunks of whole shards; null for forgotten rows."""
+
+    chunks: tuple[pa.Array, ...]
+    is_long: bool = False  # it holds long texts, so there are no chunks
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its values."""
+        return sum(chunk.nbytes for chunk in self.chunks)
+
+    @property
+    def type(self) -> pa.DataType:
+        """The type of its values."""
+        return self.chunks[0].type if self.chunks else pa.null()
+
+
+def chunks_of(frame: Frame) -> tuple[Span, ...]:
+    """The rows of each chunk, as their first and the one after their last."""
+    bounds = [0]
+    for end in frame.starts[1:].tolist():
+        if end - bounds[-1] >= CHUNK_ROWS or end == frame.rows:
+            bounds.append(end)
+    return tuple(span for span in pairwise(bounds) if span[0] < span[1])
+
+
+def measure_of(opened: Opened, frame: Frame, column: Column) -> Measure:
+    """The values of a column, read from the store when they are first asked for."""
+    return opened.kept.get(("measure", column.name), lambda: _read(opened, frame, column))
+
+
+def find_column(opened: Opened, name: str) -> Column:
+    """The column of a dotted name; UnavailableError, with the nearest name or the command to run, if there is none."""
+    column = column_of(name, frame_layers(opened))
+    if column is not None and name in opened.tables.columns:
+        return column
+    known = set(opened.tables.columns)
+    raise UnavailableError(f"the store has no column {name}{suggestion(name, known)}")
+
+
+def frame_layers(opened: Opened) -> tuple[str, ...]:
+    """The layers that every shard has."""
+    generation = opened.generation
+    return tuple(layer for layer in generation.layers if layer not in generation.partial)
+
+
+def with_layers(opened: Opened, frame: Frame, layers: Iterable[str]) -> tuple[ShardObjects, ...]:
+    """The frame's shards with the objects of these layers, too; UnavailableError if a shard lacks one."""
+    wanted = dict.fromkeys(layers)
+    there = frame_layers(opened)
+    for layer in wanted:
+        if layer not in there:
+            recipe = "RECIPE" if opened.recipe is None else opened.recipe.file
+            raise UnavailableError(f"not every shard has the layer {layer} yet; run: winnow run {recipe}")
+    assert isinstance(frame.pinned.shards, PinnedShards)
+    had = frame.pinned.shards
+    more = {layer: opened.store.manifest(opened.generation, layer) for layer in wanted if layer not in had.layers}
+    return frame.shards if not more else tuple(replace(had, layers={**had.layers, **more}))
+
+
+def blocks_of(frame: Frame, columns: Iterable[Column], shard: ShardObjects) -> Iterator[dict[str, pa.Array]]:
+    """The values of one shard, some rows at a time; forgotten rows as those that a purge makes of them."""
+    return read_aligned(frame.pinned.store.objects, shard.objects, columns, NARROW_BLOCK_ROWS, shard.hidden)
+
+
+def _read(opened: Opened, frame: Frame, column: Column) -> Measure:
+    shards = with_layers(opened, frame, [layout.SAMPLES, column.layer])
+
+    def read_one(shard: ShardObjects) -> pa.Array | None:
+        blocks = [block[column.name] for block in blocks_of(frame, [column], shard)]
+        return pa.concat_arrays(blocks) if blocks else None
+
+    spans = chunks_of(frame)
+    parts: list[list[pa.Array]] = [[] for _ in spans]
+    ends = [end for _, end in spans]
+    threads = table_threads(frame.pinned.store.objects, THREADS)
+    for start, values in zip(frame.starts[:-1].tolist(), map_in_order(read_one, shards, threads), strict=True):
+        if values is not None and len(values):
+            if _has_bytes(values.type) and values.nbytes > _MOST_TEXT_BYTES * max(_FEW_ROWS, len(values)):
+                return Measure((), is_long=True)
+            parts[int(np.searchsorted(ends, start, side="right"))].append(values)
+    return Measure(tuple(pa.concat_arrays(some) for some in parts))
+
+
+def _has_bytes(kind: pa.DataType) -> bool:
+    return not (pa.types.is_primitive(kind) or pa.types.is_boolean(kind))

@@ -1,0 +1,176 @@
+"""The server of the page: views by POST, pictures and the page's own files by GET.
+
+    POST /api/<view>   {"lane": "rules", "turn": 3, …}  →  {"ok": true, "answer": {…}}
+                                                         or {"ok": false, "kind": "unavailable", "why": "…"}
+
+Views run in threads; a newer turn of a lane ends the older (`turns.py`).
+"""
+
+import asyncio
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Final, TypeVar
+
+import orjson
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from winnow.runners.inspect.guards import Guard, parsed_object, refused, whole_body
+from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.page_files import PageFile
+from winnow.runners.inspect.turns import EndedError, Lanes, Turn, taking
+from winnow.runners.inspect.view import AskedError, UnavailableError, views
+from winnow.schemas.errors import WinnowError, is_interrupted_query
+
+THREADS: Final = 8
+GRACE_SECONDS: Final = 2.0  # from the end of a turn until its thread is no longer waited for
+PICTURE_SECONDS: Final = 20.0
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Server:
+    """What answers requests about one store."""
+
+    opened: Opened
+    files: Mapping[str, PageFile]  # of the page, by path
+    debug: bool = False  # prints tracebacks of errors on the terminal
+    lanes: Lanes = field(default_factory=Lanes)
+    pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "inspect"))
+
+    def app(self, port: int, token: str) -> ASGIApp:
+        """As ASGI, for those who bring the token."""
+        routes = [
+            Route("/api/{view}", self._view, methods=["POST"]),
+            Route("/picture/{id}/{item}", self._picture, methods=["GET"]),
+            Route("/{path:path}", self._file, methods=["GET"]),
+        ]
+        return Guard(Starlette(routes=routes), port, token)
+
+    def close(self) -> None:
+        """Give all work up."""
+        self.lanes.end_all("the server ends")
+        self.pool.shutdown(wait=False, cancel_futures=True)
+
+    async def _view(self, request: Request) -> Response:
+        body = await whole_body(request.receive)
+        if body is None:
+            return refused(413, "a request may have 1 MiB")
+        asked = parsed_object(body)
+        if asked is None:
+            return refused(400, "expected a JSON object")
+        view = views().get(request.path_params["view"])
+        if view is None:
+            return refused(404, f"no view of this name; there are: {', '.join(views())}")
+        lane, number = asked.pop("lane", None), asked.pop("turn", 0)
+        if not (lane is None or isinstance(lane, str)) or not isinstance(number, int | float):
+            return _answered(AskedError("expected a text as 'lane' and a number as 'turn'"))
+        found = await self._in_turn(
+            request, lane, number, view.seconds, lambda: orjson.dumps(view.answer(self.opened, asked), option=_JSON)
+        )
+        if isinstance(found, Exception):
+            return self._failed(found)
+        return Response(b'{"ok":true,"answer":%b}' % found, media_type="application/json")
+
+    async def _picture(self, request: Request) -> Response:
+        try:
+            pictures = import_module("winnow.runners.inspect.pictures")
+        except ModuleNotFoundError:
+            return refused(404, "this version shows no pictures")
+        given = request.path_params
+        found = await self._in_turn(
+            request,
+            None,
+            0,
+            PICTURE_SECONDS,
+            lambda: pictures.picture(self.opened, given["id"], given["item"], request.query_params.get("size")),
+        )
+        if isinstance(found, WinnowError):
+            return refused(404, str(found))
+        if isinstance(found, Exception):
+            return self._failed(found)
+        return Response(found, media_type=_picture_type(found))
+
+    async def _file(self, request: Request) -> Response:
+        file = self.files.get(request.path_params["path"] or "index.html")
+        if file is None:
+            return refused(404, "no such page")
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+            return Response(file.compressed, media_type=file.media_type, headers=headers)
+        return Response(file.content, media_type=file.media_type)
+
+    async def _in_turn(
+        self, request: Request, lane: str | None, number: float, seconds: float, work: Callable[[], Value]
+    ) -> Value | Exception:
+        """The result of some work in a thread, or the error in which it ended; of a turn that is over, why."""
+        with self.lanes.turn(lane, number, seconds) as turn:
+            running = asyncio.get_running_loop().run_in_executor(self.pool, copy_context().run, _worked, turn, work)
+            gone = asyncio.ensure_future(_gone(request))
+            first: list[asyncio.Future[Any]] = [running, gone]
+            try:
+                await asyncio.wait(first, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+                if running.done():
+                    return running.result()
+                if gone.done():
+                    turn.end("the page was closed")
+                else:
+                    turn.exceed()
+                await asyncio.wait([running], timeout=GRACE_SECONDS)
+                return running.result() if running.done() else turn.over()
+            finally:
+                gone.cancel()
+
+    def _failed(self, error: Exception) -> Response:
+        if self.debug:
+            traceback.print_exception(error, file=sys.stderr)
+        return _answered(error)
+
+
+async def _gone(request: Request) -> None:
+    """Returns when the page that asked has been closed, or asks no longer."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _worked(turn: Turn, work: Callable[[], Value]) -> Value | Exception:
+    with taking(turn):
+        try:
+            turn.check()
+            return work()
+        except Exception as error:  # noqa: BLE001 - a view's error is an answer, and the server goes on
+            return turn.over() if turn.is_over else error
+
+
+_JSON: Final = orjson.OPT_SERIALIZE_NUMPY
+_STATUS: Final[tuple[tuple[type[Exception], str, int], ...]] = (
+    (EndedError, "cancelled", 200),
+    (UnavailableError, "unavailable", 200),
+    (AskedError, "asked", 400),
+    (WinnowError, "error", 200),
+)
+
+
+def _answered(error: Exception) -> Response:
+    """An error in one line."""
+    kind, status = next(((kind, status) for of, kind, status in _STATUS if isinstance(error, of)), ("error", 500))
+    said: Any = " ".join(str(error).split()) or type(error).__name__
+    if kind == "error" and status == 500:
+        said = f"{type(error).__name__}: {said[:300]}; run winnow --debug inspect to see where"
+    if is_interrupted_query(error):
+        kind, status, said = "cancelled", 200, "the query was interrupted"
+    content = orjson.dumps({"ok": False, "kind": kind, "why": said.encode("utf-8", "replace").decode()})
+    return Response(content, status, media_type="application/json")
+
+
+def _picture_type(content: bytes) -> str:
+    return "image/png" if content.startswith(b"\x89PNG") else "image/webp" if content[:4] == b"RIFF" else "image/jpeg"

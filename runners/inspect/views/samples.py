@@ -1,0 +1,62 @@
+"""A page of samples: of a source, a language, a reason or a range of a measure, or with a text in them."""
+
+from winnow.runners.inspect.choosing import checked_filter, chosen_rows
+from winnow.runners.inspect.frame import Frame, Marks, Rows, frame_of
+from winnow.runners.inspect.listing import PAGE, nearest_page, ordered_page, shown_rows, spread_page
+from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.view import Answer, Asked, AskedError, View
+from winnow.schemas.identity import Json
+from winnow.schemas.rules.conditions import Cut, cuts_of
+
+_MOST = 100
+
+
+def _answer(opened: Opened, asked: Asked) -> Answer:
+    frame = frame_of(opened)
+    page, size = _number(asked, "page", 0, 1 << 40), _number(asked, "size", PAGE, _MOST)
+    wanted = checked_filter(asked.get("filter"))
+    marks = chosen_rows(opened, frame, wanted)
+    order = asked.get("order") or "spread"
+    if not isinstance(order, str):
+        raise AskedError(f"order: expected a text, found {order!r}")
+    total = int(marks.sum())
+    if order == "edge":
+        cut = _cut(frame, asked.get("near", wanted.get("reason")), asked.get("cut", 0))
+        rows, values, limits = nearest_page(opened, frame, marks, cut, page, size)
+        shown = shown_rows(opened, frame, rows.tolist())
+        beside = zip(shown, values, limits, strict=True)
+        rows_shown: list[dict[str, Json]] = [
+            row | {"column": cut.column, "op": cut.operator, "value": value, "limit": limit}
+            for row, value, limit in beside
+        ]
+        return {"total": total, "rows": rows_shown, "page": page, "size": size}
+    rows = _page(opened, frame, marks, order, page, size)
+    return {"total": total, "rows": shown_rows(opened, frame, rows.tolist()), "page": page, "size": size}
+
+
+def _page(opened: Opened, frame: Frame, marks: Marks, order: str, page: int, size: int) -> Rows:
+    if order[0] in "+-":
+        return ordered_page(opened, frame, marks, order[1:], page, size, descending=order[0] == "-")
+    if order != "spread":
+        raise AskedError(f"order: expected spread, edge, +COLUMN or -COLUMN, found {order!r}")
+    return spread_page(marks, page, size)
+
+
+def _cut(frame: Frame, reason: object, number: object) -> Cut:
+    """A threshold of the rule with a reason."""
+    if not isinstance(reason, str):
+        raise AskedError("order: edge needs a reason, in the filter or as `near`, whose threshold is meant")
+    cuts = [cut for at in frame.numbered(reason) for cut in cuts_of(frame.rules.rules[at].rule.drop)]
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(cuts):
+        raise AskedError(f"cut: {reason} has {len(cuts)} thresholds, counted from 0, not {number!r}")
+    return cuts[number]
+
+
+def _number(asked: Asked, name: str, default: int, most: int) -> int:
+    value = asked.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise AskedError(f"{name}: expected a number from 0 to {most}, found {value!r}")
+    return value
+
+
+VIEW = View(_answer)
