@@ -164,6 +164,21 @@ def test_pairs_that_estimates_cannot_decide_are_decided_by_shingles(tmp_path: Pa
     assert "jaccard" in decided
 
 
+def test_a_similarity_of_just_the_threshold_is_similar(tmp_path: Path) -> None:
+    """Thirty shingles of forty are common: 0.75, which is a float without error."""
+    rows: list[Row] = []
+    for number in range(12):
+        words = [f"w{number}x{place}" for place in range(44)]
+        rows += [{"id": f"{number}a", "text": " ".join(words[:34])}, {"id": f"{number}b", "text": " ".join(words)}]
+    write_pages(tmp_path, {"a": rows})
+    pairs = {frozenset({f"{number}a", f"{number}b"}) for number in range(12)}
+    search(tmp_path)
+    assert clusters(tmp_path)  # those that share a band
+    assert clusters(tmp_path) <= pairs
+    search(tmp_path, "{near: {min_similarity: 0.7501}}")
+    assert not clusters(tmp_path)
+
+
 def test_equal_texts_are_found_despite_different_white_space(tmp_path: Path) -> None:
     texts = {"a": "The cat sat.", "b": "  The cat\n sat. ", "c": "the cat sat", "d": "!!!", "e": "!!!"}
     write_pages(tmp_path, {"a": [{"id": key, "text": text} for key, text in texts.items()]})
