@@ -75,6 +75,7 @@ def true_clusters(texts: dict[str, str], threshold: float) -> set[frozenset[str]
     return {frozenset(found) for found in networkx.connected_components(similar)}
 
 
+@pytest.mark.processes
 def test_the_result_does_not_depend_on_order_files_shards_or_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,6 +104,7 @@ def test_little_is_compared_in_this_process_with_the_result_of_an_engine(
         assert layer(tmp_path / "here", kind) == layer(tmp_path / "engine", kind)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("size", [512 << 10, 1 << 30], ids=["several shards in a group", "one group"])
 def test_the_result_does_not_depend_on_how_shards_are_grouped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
