@@ -92,7 +92,13 @@ class Server:
             None,
             0,
             PICTURE_SECONDS,
-            lambda: pictures.picture(self.opened, given["id"], given["item"], request.query_params.get("size")),
+            lambda: pictures.picture(
+                self.opened,
+                given["id"],
+                given["item"],
+                request.query_params.get("size"),
+                unblurred=request.query_params.get("unblurred") == "1",
+            ),
         )
         if isinstance(found, WinnowError):
             return refused(404, str(found))
