@@ -57,7 +57,7 @@ def test_nothing_runs_in_samples_however_many_are_read(hostile: Asker) -> None:
     assert len(ids) >= 300
     with watching(hostile) as seen:
         for sample in ids:
-            seen.tab.goto(f"http://127.0.0.1:{hostile.port}/#/samples?id={sample}")
+            seen.tab.goto(f"http://127.0.0.1:{hostile.port}/#/samples?sample={sample}")
             seen.tab.wait_for_load_state("networkidle")
         assert (seen.ran, seen.foreign) == ([], [])
         assert [one for one in seen.complaints if "Content Security Policy" in one] == []
@@ -66,6 +66,6 @@ def test_nothing_runs_in_samples_however_many_are_read(hostile: Asker) -> None:
 def test_nothing_of_an_address_runs(hostile: Asker) -> None:
     with watching(hostile) as seen:
         for payload in payloads()[::7]:
-            seen.tab.evaluate("place => { location.hash = place; }", f"#/samples?text={payload}&id={payload}")
+            seen.tab.evaluate("place => { location.hash = place; }", f"#/samples?text={payload}&sample={payload}")
             seen.tab.wait_for_timeout(30)
         assert (seen.ran, seen.foreign) == ([], [])

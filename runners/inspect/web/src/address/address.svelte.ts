@@ -4,7 +4,7 @@ export type Query = ReadonlyMap<string, string>;
 export type Edits = Readonly<Record<string, string | null>>;
 
 /** What is chosen on one page and holds on the others. */
-const SHARED = new Set(["source", "language", "reason", "kept", "domain", "text", "changes"]);
+const SHARED = new Set(["source", "language", "reason", "first", "kept", "domain", "text", "changes"]);
 const RANGE = "range.";
 
 export function isShared(key: string): boolean {

@@ -3,7 +3,7 @@
 import type { Filter, Range } from "../server/answers";
 import type { Edits, Query } from "./address.svelte";
 
-const TEXTS = ["source", "language", "reason", "domain", "text"] as const;
+const TEXTS = ["source", "language", "reason", "first", "domain", "text"] as const;
 const RANGE = "range.";
 
 export type Choice = { key: string; name: string; value: string };
@@ -40,7 +40,7 @@ export function choicesOf(query: Query): Choice[] {
   const choices: Choice[] = [];
   for (const key of TEXTS) {
     const value = query.get(key);
-    if (value) choices.push({ key, name: key, value });
+    if (value) choices.push({ key, name: key === "first" ? "first reason" : key, value });
   }
   const kept = query.get("kept");
   if (kept) choices.push({ key: "kept", name: "decision", value: kept === "yes" ? "kept" : "dropped" });

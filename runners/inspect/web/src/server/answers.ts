@@ -66,19 +66,22 @@ export interface Words {
   columns: Column[] | string[];
   functions: string[];
   reasons: string[];
+  tables: string[];
 }
 
 export interface SqlTable {
   columns: { name: string; type: string }[];
   rows: unknown[][];
+  page: number;
+  page_rows: number;
+  total: number;
   truncated: boolean;
-  total?: number;
 }
 
 export interface Labels {
-  labels: { id: string; label: "good" | "bad"; preview?: string }[];
-  file?: string;
-  exported?: string;
+  labels: { id: string; label: "good" | "bad" }[];
+  file: string;
+  exported: string | null;
 }
 
 export interface Answers {

@@ -123,8 +123,9 @@ export interface Shard {
 
 export interface Shards {
   rows: Shard[];
-  page?: number;
-  pages?: number;
+  page: number;
+  pages: number;
+  outliers: number;
 }
 
 export interface Diff {

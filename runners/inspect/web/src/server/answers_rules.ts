@@ -63,9 +63,8 @@ export interface Histogram {
   counts: number[];
   kept?: number[];
   nulls: number;
-  thresholds: { value: number; reason?: string; op?: string }[];
-  below?: number;
-  above?: number;
+  ends?: [number, number] | null;
+  thresholds: { value: number | null; reason: string; list: string; cut: number; op: string }[];
 }
 
 export interface Amount {
@@ -91,31 +90,47 @@ export interface Simulated {
 }
 
 export interface Patch {
-  recipe: string;
+  text: string;
   diff: string;
+  /** A name beside the recipe that no file has. */
   file: string;
-  saved?: string | null;
+  saved: string | null;
+}
+
+/** What charts are chosen by: labels, or the ends of a measure. */
+export type Choice = (string | null)[] | [number | null, number | null];
+
+export interface Group {
+  label: string | null;
+  edge: number | null;
+  rows: number;
+  kept: number;
+  chosen: boolean;
+}
+
+export interface LinkedChart {
+  column: string;
+  groups: Group[];
+  edges: number[] | null;
+  ends: [number, number] | null;
 }
 
 export interface Linked {
   rows: number;
   kept: number;
-  dimensions: Record<string, LinkedDimension>;
+  dimensions: LinkedChart[];
   progress?: Progress | null;
 }
 
-export interface LinkedDimension {
-  kind: "codes" | "bins";
-  labels?: string[];
-  edges?: number[];
-  rows: number[];
-  kept: number[];
+export interface HeatCell {
+  rows: number;
+  share: number;
+  first: number;
 }
 
 export interface Heatmap {
-  rules: string[];
-  languages: { code: string; name?: string; rows: number }[];
-  /** By rule and language: how many rows the rule drops there. */
-  dropped: number[][];
+  languages: { code: string; rows: number; kept: number }[];
+  rules: { reason: string; list: string; cells: HeatCell[] }[];
+  more_languages: number;
   progress?: Progress | null;
 }

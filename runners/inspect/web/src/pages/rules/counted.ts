@@ -9,8 +9,8 @@ export type CountedRule = Rule & {
 
 export function countedRules(answer: Rules, among: Heatmap | null): CountedRule[] {
   if (among === null) return answer.rules.map((rule) => ({ ...rule, drops: rule.first }));
-  const sums = new Map(among.rules.map((reason, at) => [reason, (among.dropped[at] ?? []).reduce((sum, rows) => sum + rows, 0)]));
-  return answer.rules.map((rule) => ({ ...rule, drops: sums.get(rule.reason) ?? 0 }));
+  const drops = new Map(among.rules.map((rule) => [ruleKey(rule), rule.cells.reduce((sum, cell) => sum + cell.first, 0)]));
+  return answer.rules.map((rule) => ({ ...rule, drops: drops.get(ruleKey(rule)) ?? 0 }));
 }
 
 export function ruleKey(rule: { list: string; reason: string }): string {
