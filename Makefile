@@ -103,7 +103,7 @@ kernels: setup  ## compile all kernels ahead
 
 # Once: a page is as its sources are. The first `winnow inspect` of a clone does the same.
 web: setup  ## build the page of winnow inspect, with a Node that pip brings
-	$(BIN)/python -m winnow.runners.inspect.page_build
+	$(BIN)/python -m winnow.runners.inspect.serving.page_build
 
 test: setup kernels  ## run the tests that protect a change
 	$(PYTEST) -n $(TEST_WORKERS) --dist worksteal

@@ -20,6 +20,7 @@ from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import suggestion
 from winnow.schemas.recipe import Recipe, recipe_from_text
+from winnow.schemas.recipe.render import Tree
 from winnow.schemas.rules.conditions import Cut, cuts_of, with_limit
 from winnow.schemas.rules.thresholds import PREFIX
 
@@ -104,7 +105,7 @@ def _edited(text: str, recipe: Recipe, change: Change, moved: list[Moved]) -> st
     drop = _text_of(change, "drop")
     if found:
         return _with_condition(text, recipe, _only(found, reason, rules), drop, change.get("when_null"))
-    rule = {"drop": drop.replace("${", "$${"), "reason": reason}
+    rule: dict[str, Tree] = {"drop": drop.replace("${", "$${"), "reason": reason}
     if change.get("when_null") is not None:
         rule["when_null"] = _text_of(change, "when_null")
     section = wanted or "keep"

@@ -17,8 +17,11 @@ def counts_of(
 ) -> NDArray[np.int64]:
     """How many rows have each code, below `number`, and each state, below `states`."""
     found = np.zeros(number * states, np.int64)
-    kind = np.uint16 if number * states <= 1 << 16 else np.uint32
+    kind = np.dtype(np.uint16 if number * states <= 1 << 16 else np.uint32)
+    factor = kind.type(states)
     for at in range(0, len(codes), _PART_ROWS):
-        both = codes[at : at + _PART_ROWS].astype(kind) * kind(states) + state[at : at + _PART_ROWS]
+        both = codes[at : at + _PART_ROWS].astype(kind)
+        both *= factor
+        both += state[at : at + _PART_ROWS]
         found += np.bincount(both, minlength=number * states)
     return found.reshape(number, states)

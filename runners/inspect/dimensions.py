@@ -47,7 +47,8 @@ class Texts:
     def numbers(self, texts: Sequence[str]) -> NDArray[np.int32]:
         """The numbers of texts that some row has."""
         found = pc.index_in(pa.array(texts, self.values.type), self.values).drop_null()
-        return found.to_numpy(zero_copy_only=False).astype(np.int32)
+        numbers: NDArray[np.int32] = found.to_numpy(zero_copy_only=False).astype(np.int32)
+        return numbers
 
 
 @dataclass(frozen=True)

@@ -96,10 +96,10 @@ class Frame:
     @property
     def nbytes(self) -> int:
         """The bytes of its arrays."""
-        arrays = [self.fired, self.first, self.source, self.language, self.size, self.seen, self.kept]
-        arrays += [] if self.items is None else [self.items]
+        of_rows = self.fired.nbytes + self.first.nbytes + self.source.nbytes + self.language.nbytes + self.size.nbytes
         replaced = sum(24 * len(lost) for lost in self.duplicates.lost.values())
-        return sum(array.nbytes for array in arrays) + replaced
+        marks = self.seen.nbytes + self.kept.nbytes
+        return of_rows + marks + replaced + (0 if self.items is None else self.items.nbytes)
 
     def fires(self, numbers: Iterable[int]) -> Marks:
         """The rows, forgotten ones aside, for which one of these rules fires."""

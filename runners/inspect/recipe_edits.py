@@ -18,7 +18,8 @@ Path: TypeAlias = Sequence[str | int]
 def with_value(text: str, path: Path, value: Tree) -> str:
     """The text with another value at a place; mappings that lead there are written if they are missing."""
     root = _composed(text)
-    node, left = root, list(path)
+    node: yaml.Node = root
+    left = list(path)
     while left:
         inner = _child(node, left[0])
         if inner is None:

@@ -17,16 +17,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Serve the page until Ctrl-C."""
     from winnow.filters.extras import required_package
-    from winnow.runners.inspect.browser import open_in_browser
     from winnow.runners.inspect.opened import Opened
-    from winnow.runners.inspect.page_build import require_page
-    from winnow.runners.inspect.page_files import page_files
+    from winnow.runners.inspect.serving.browser import open_in_browser
+    from winnow.runners.inspect.serving.page_build import require_page
+    from winnow.runners.inspect.serving.page_files import page_files
     from winnow.schemas.errors import WinnowError
 
     for package in ("starlette", "uvicorn"):
         required_package("winnow inspect", package, "inspect")
-    from winnow.runners.inspect.server import Server
-    from winnow.runners.inspect.serving import serve
+    from winnow.runners.inspect.serving.loopback import serve
+    from winnow.runners.inspect.serving.server import Server
 
     if not (options.port.isascii() and options.port.isdigit() and int(options.port) < 65_536):
         raise WinnowError(f"--port {options.port}: expected a number from 0 to 65535")

@@ -1,13 +1,122 @@
-"""What the store holds: the first thing that the page asks for."""
+"""What the store holds: the first thing that the page asks for. It reads records alone, never rows."""
 
+from collections import Counter
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.query.generation import layer_names
+from winnow.pipelines.rules.pinning import stage_of
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
+from winnow.pipelines.store.leases.lease import writer
+from winnow.runners.inspect.frame import progress_of
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import Answer, Asked, View
+from winnow.runners.stages.rule_decisions import decisions_if_kept
+from winnow.schemas.languages import language_name
+from winnow.schemas.records import Generation
 
 
 def answer(opened: Opened, _asked: Asked) -> Answer:
-    """Its name and its generation."""
+    """Its sources, languages, layers and columns, what is still missing, and who writes to it."""
+    record = opened.store.latest_record()
+    known: Answer = {
+        "name": opened.store.root,
+        "recipe": None if opened.recipe is None else opened.recipe.file,
+        "reasons": [] if opened.recipe is None else list(dict.fromkeys(opened.recipe.rules.reasons)),
+        "latest": 0 if record is None else record.number,
+    }
+    if record is None:
+        nothing: Answer = {
+            **dict.fromkeys(("generation", "rows", "bytes"), 0),
+            **{name: [] for name in ("sources", "languages", "layers", "columns")},
+            "progress": None,
+        }
+        command = f"winnow ingest {known['recipe'] or 'RECIPE'}"
+        missing: list[Answer] = [{"what": "nothing has been ingested yet", "command": command}]
+        return {**known, **nothing, "missing": missing, "state": _state(opened.store, "empty")}
     generation = opened.generation
-    return {"name": opened.store.root, "generation": generation.number}
+    missing = [] if opened.recipe is None else list(_missing(opened.recipe, generation))
+    return {
+        **known,
+        "generation": generation.number,
+        "rows": _rows(opened.store, generation),
+        "bytes": sum(entry.bytes for entry in generation.layers.values()),
+        "sources": _sources(opened.store, generation),
+        "languages": _languages(opened),
+        "layers": [{"name": name, "rows": entry.rows} for name, entry in sorted(generation.layers.items())],
+        "columns": [
+            {"name": name, "type": str(kind), "numeric": _is_numeric(kind)}
+            for name, kind in opened.tables.columns.items()
+        ],
+        "progress": {"frame": _frame_progress(opened)} if layout.SAMPLES in generation.layers else None,
+        "missing": missing,
+        "state": _state(opened.store, "unfinished" if missing else "finished"),
+    }
+
+
+def _rows(store: Store, generation: Generation) -> int:
+    samples = generation.layers.get(layout.SAMPLES)
+    hidden = sum(len(found.rows) for found in hidden_rows(store, generation).values())
+    return 0 if samples is None else samples.rows - hidden
+
+
+def _sources(store: Store, generation: Generation) -> list[Answer]:
+    """Samples have a key of their own for each source."""
+    samples = generation.layers.get(layout.SAMPLES)
+    held = store.generation_record(generation.number).layers[layout.SAMPLES].keys
+    keys = {} if samples is None else samples.keys
+    return [{"name": name, "rows": held[key].rows if key in held else 0} for name, key in sorted(keys.items())]
+
+
+def _languages(opened: Opened) -> list[Answer]:
+    """As far as it has been decided which rows are kept: another view counts what has not."""
+    decided = decisions_if_kept(opened.recipe, opened.store, opened.generation)
+    summary = None if decided is None else decided.summary_if_decided
+    if summary is None:
+        return []
+    rows: Counter[str] = Counter()
+    kept: Counter[str] = Counter()
+    for group in summary.groups:
+        rows[group.language] += group.rows.rows
+        kept[group.language] += group.kept.rows
+    return [
+        {"code": code, "name": language_name(code), "rows": count, "kept": kept[code]}
+        for code, count in sorted(rows.items(), key=lambda one: (-one[1], one[0]))
+    ]
+
+
+def _frame_progress(opened: Opened) -> Answer:
+    """How many shards are decided of the rows that most other views count."""
+    progress = progress_of(opened)
+    if opened.kept.find("frame") is not None:
+        return {"done": progress.of, "of": progress.of}
+    return {"done": progress.done, "of": progress.of or opened.generation.layers[layout.SAMPLES].shards}
+
+
+def _missing(recipe: BoundRecipe, generation: Generation) -> Iterator[Answer]:
+    """The layers of the recipe that do not cover the store, with the command that makes them."""
+    shards = generation.layers[layout.SAMPLES].shards if layout.SAMPLES in generation.layers else 0
+    for layer in sorted({layout.SAMPLES, *layer_names(recipe)} - set(generation.layers)):
+        there = generation.partial.get(layer, 0)
+        covered = f"is there for {there:,} of {shards:,} shards" if there else "is not there"
+        yield {"what": f"layer {layer} {covered}", "command": f"winnow {stage_of(layer)} {recipe.file}"}
+
+
+def _state(store: Store, otherwise: str) -> str:
+    """In words."""
+    holder = writer(store.objects)
+    if holder is None:
+        return otherwise
+    since = f" since {holder.since}" if holder.since else ""
+    return f"being written by process {holder.process} on {holder.host}{since}"
+
+
+def _is_numeric(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
 
 VIEW = View(answer)

@@ -13,9 +13,9 @@ import uvicorn
 
 from winnow.runners.commands.main import main
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.page_files import PageFile
-from winnow.runners.inspect.server import Server
-from winnow.runners.inspect.serving import listening, settings
+from winnow.runners.inspect.serving.loopback import listening, settings
+from winnow.runners.inspect.serving.page_files import PageFile
+from winnow.runners.inspect.serving.server import Server
 from winnow.runners.stages.opening import open_place
 
 TOKEN = "a-token"

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.runners.inspect.asking import TOKEN, Asker, opened, served, wait_until
-from winnow.runners.inspect import server as server_module
 from winnow.runners.inspect import view as view_module
-from winnow.runners.inspect.guards import HEADERS, MAX_BODY_BYTES
+from winnow.runners.inspect.cancelling import cancelled_flag, check_cancelled
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.turns import current_turn
+from winnow.runners.inspect.serving import server as server_module
+from winnow.runners.inspect.serving.guards import HEADERS, MAX_BODY_BYTES
 from winnow.runners.inspect.view import Answer, Asked, AskedError, UnavailableError, View
 
 JSON = {"Content-Type": "application/json"}
@@ -150,7 +150,7 @@ def test_a_newer_turn_ends_the_older_of_its_lane_and_no_other(monkeypatch: pytes
         begun.append(asked["name"])
         if asked["name"] in ("older", "elsewhere"):
             for _ in range(1000):
-                current_turn().check()
+                check_cancelled()
                 threading.Event().wait(0.01)
                 if asked["name"] == "elsewhere" and "newer" in answers:
                     break
@@ -195,8 +195,7 @@ def test_work_ends_when_the_page_is_closed(monkeypatch: pytest.MonkeyPatch) -> N
 
     def waiting(_opened: Opened, _asked: Asked) -> Answer:
         begun.set()
-        turn = current_turn()
-        wait_until(lambda: turn.is_over)
+        wait_until(cancelled_flag())
         ended.set()
         return {}
 

@@ -1,7 +1,7 @@
-"""Builds the page from its sources in `web`, with a Node that pip brings: `make web`, and a clone's first `winnow inspect`.
+"""Builds the page from its sources in `web` with a Node that pip brings: by `make web`, or when a clone first inspects.
 
 The wheel holds what was built and no sources, so its users need no Node. What is built depends on the sources alone:
-`npm ci` installs the versions of the lock file and checks their hashes, and runs none of their scripts.
+npm installs the versions of the lock file, checks their hashes, and runs none of their scripts.
 """
 
 import os
@@ -14,11 +14,11 @@ from typing import Final
 
 from winnow.pipelines.assets.cached import cache_folder
 from winnow.pipelines.processes.run_folder import temporary_folder
-from winnow.runners.inspect.page_files import BUILT
+from winnow.runners.inspect.serving.page_files import BUILT
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import digest_of
 
-WEB: Final = Path(__file__).parent / "web"
+WEB: Final = Path(__file__).parents[1] / "web"
 NODE: Final = "24.19.0"
 SOURCES: Final = "sources.txt"
 """A file beside what was built: of which sources."""
@@ -41,7 +41,8 @@ def build_page(web: Path, target: Path) -> None:
     with temporary_folder("page") as made:
         copy = Path(made) / "web"
         shutil.copytree(web, copy, ignore=shutil.ignore_patterns("node_modules"))
-        _npm(copy, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+        # Not `npm ci`, which stops at an optional package that only another system's registry has.
+        _npm(copy, "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund")
         _npm(copy, "run", "build")
         built = Path(made) / "built"
         (built / SOURCES).write_text(f"{sources_digest(web)}\n")
@@ -105,7 +106,8 @@ def _run(what: str, command: Sequence[str], folder: Path, environment: "os._Envi
     )
     if done.returncode:
         lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-        why = next((line for line in lines if "rror" in line), lines[-1] if lines else f"exit status {done.returncode}")
+        said = [line for line in lines if "rror" in line and not line.startswith("npm error code")] or lines[-1:]
+        why = said[0] if said else f"exit status {done.returncode}"
         raise WinnowError(
             f"the page of winnow inspect cannot be built: {what}: {why.strip()[:300]}; packages that are installed by "
             "pip have it built, a clone needs pip's and npm's registries once: run make web where they can be reached"

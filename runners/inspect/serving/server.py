@@ -8,9 +8,11 @@ Views run in threads; a newer turn of a lane ends the older (`turns.py`).
 
 import asyncio
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -18,21 +20,27 @@ from typing import Any, Final, TypeVar
 
 import orjson
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from winnow.runners.inspect.guards import Guard, parsed_object, refused, whole_body
+from winnow.runners.inspect.cancelling import CancelledError, cancellable, check_cancelled
+from winnow.runners.inspect.frame import frame_of
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.page_files import PageFile
-from winnow.runners.inspect.turns import EndedError, Lanes, Turn, taking
+from winnow.runners.inspect.serving.guards import Guard, parsed_object, refused, whole_body
+from winnow.runners.inspect.serving.page_files import PageFile
+from winnow.runners.inspect.serving.tables import TABLES, write_table
+from winnow.runners.inspect.serving.turns import Lanes, Turn
 from winnow.runners.inspect.view import AskedError, UnavailableError, views
 from winnow.schemas.errors import WinnowError, is_interrupted_query
 
+FIRST_VIEW: Final = "store"
 THREADS: Final = 8
 GRACE_SECONDS: Final = 2.0  # from the end of a turn until its thread is no longer waited for
 PICTURE_SECONDS: Final = 20.0
+TABLE_SECONDS: Final = 600.0
 
 Value = TypeVar("Value")
 
@@ -46,15 +54,27 @@ class Server:
     debug: bool = False  # prints tracebacks of errors on the terminal
     lanes: Lanes = field(default_factory=Lanes)
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "inspect"))
+    _begun: threading.Event = field(default_factory=threading.Event)
 
     def app(self, port: int, token: str) -> ASGIApp:
         """As ASGI, for those who bring the token."""
         routes = [
             Route("/api/{view}", self._view, methods=["POST"]),
             Route("/picture/{id}/{item}", self._picture, methods=["GET"]),
+            Route("/table.{ending}", self._table, methods=["GET"]),
             Route("/{path:path}", self._file, methods=["GET"]),
         ]
         return Guard(Starlette(routes=routes), port, token)
+
+    def begin(self) -> None:
+        """Decide all rows, which most views count: the page has its first view, and asks for these next."""
+        if not self._begun.is_set():
+            self._begun.set()
+            threading.Thread(target=self._decide, daemon=True).start()
+
+    def _decide(self) -> None:
+        with suppress(WinnowError):  # the views that count rows say why it cannot be done
+            frame_of(self.opened)
 
     def close(self) -> None:
         """Give all work up."""
@@ -68,37 +88,60 @@ class Server:
         asked = parsed_object(body)
         if asked is None:
             return refused(400, "expected a JSON object")
-        view = views().get(request.path_params["view"])
+        name = request.path_params["view"]
+        view = views().get(name)
         if view is None:
             return refused(404, f"no view of this name; there are: {', '.join(views())}")
         lane, number = asked.pop("lane", None), asked.pop("turn", 0)
         if not (lane is None or isinstance(lane, str)) or not isinstance(number, int | float):
             return _answered(AskedError("expected a text as 'lane' and a number as 'turn'"))
+        if lane is not None and "tab" in asked:
+            lane = f"{lane} of {asked.pop('tab')}"  # tabs of a browser do not end each other's work
         found = await self._in_turn(
             request, lane, number, view.seconds, lambda: orjson.dumps(view.answer(self.opened, asked), option=_JSON)
         )
         if isinstance(found, Exception):
             return self._failed(found)
-        return Response(b'{"ok":true,"answer":%b}' % found, media_type="application/json")
+        answer = b'{"ok":true,"answer":%b}' % found
+        then = BackgroundTask(self.begin) if name == FIRST_VIEW else None
+        return Response(answer, media_type="application/json", background=then)
 
     async def _picture(self, request: Request) -> Response:
         try:
             pictures = import_module("winnow.runners.inspect.pictures")
         except ModuleNotFoundError:
             return refused(404, "this version shows no pictures")
-        given = request.path_params
+        given, wanted = request.path_params, request.query_params
+        item, size = _number(given["item"]), _number(wanted.get("size", "320"))
+        if item is None or size is None:
+            return refused(404, "expected /picture/ID/ITEM?size=PIXELS")
+        unblurred = wanted.get("unblurred") == "1"
         found = await self._in_turn(
             request,
             None,
             0,
             PICTURE_SECONDS,
-            lambda: pictures.picture(self.opened, given["id"], given["item"], request.query_params.get("size")),
+            lambda: pictures.picture(self.opened, given["id"], item, size, unblurred=unblurred),
         )
         if isinstance(found, WinnowError):
             return refused(404, str(found))
         if isinstance(found, Exception):
             return self._failed(found)
-        return Response(found, media_type=_picture_type(found))
+        return Response(found, media_type=pictures.MIME)
+
+    async def _table(self, request: Request) -> Response:
+        query, ending = request.query_params.get("query", ""), request.path_params["ending"]
+        found = await self._in_turn(request, None, 0, TABLE_SECONDS, lambda: write_table(self.opened, query, ending))
+        if isinstance(found, WinnowError):
+            return refused(400, str(found))
+        if isinstance(found, Exception):
+            return self._failed(found)
+        return FileResponse(
+            found,
+            media_type=TABLES[ending],
+            filename=f"table.{ending}",
+            background=BackgroundTask(found.unlink, missing_ok=True),
+        )
 
     async def _file(self, request: Request) -> Response:
         file = self.files.get(request.path_params["path"] or "index.html")
@@ -142,18 +185,22 @@ async def _gone(request: Request) -> None:
         pass
 
 
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
 def _worked(turn: Turn, work: Callable[[], Value]) -> Value | Exception:
-    with taking(turn):
+    with cancellable(turn.is_over):
         try:
-            turn.check()
+            check_cancelled()
             return work()
         except Exception as error:  # noqa: BLE001 - a view's error is an answer, and the server goes on
-            return turn.over() if turn.is_over else error
+            return turn.over() if turn.is_over() else error
 
 
 _JSON: Final = orjson.OPT_SERIALIZE_NUMPY
 _STATUS: Final[tuple[tuple[type[Exception], str, int], ...]] = (
-    (EndedError, "cancelled", 200),
+    (CancelledError, "cancelled", 200),
     (UnavailableError, "unavailable", 200),
     (AskedError, "asked", 400),
     (WinnowError, "error", 200),
@@ -170,7 +217,3 @@ def _answered(error: Exception) -> Response:
         kind, status, said = "cancelled", 200, "the query was interrupted"
     content = orjson.dumps({"ok": False, "kind": kind, "why": said.encode("utf-8", "replace").decode()})
     return Response(content, status, media_type="application/json")
-
-
-def _picture_type(content: bytes) -> str:
-    return "image/png" if content.startswith(b"\x89PNG") else "image/webp" if content[:4] == b"RIFF" else "image/jpeg"

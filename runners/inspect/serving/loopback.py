@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import uvicorn
 
-from winnow.runners.inspect.server import Server
+from winnow.runners.inspect.serving.server import Server
 from winnow.schemas.errors import WinnowError
 
 LOOPBACK: Final = "127.0.0.1"

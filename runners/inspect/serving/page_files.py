@@ -9,7 +9,7 @@ from typing import Final
 
 from winnow.schemas.errors import WinnowError
 
-BUILT: Final = Path(__file__).parent / "built"
+BUILT: Final = Path(__file__).parents[1] / "built"
 
 _TYPES: Final = {
     ".html": "text/html; charset=utf-8",

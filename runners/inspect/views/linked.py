@@ -1,0 +1,76 @@
+"""Charts of sources, languages, reasons, domains, days and measures, each under the choices made in the others."""
+
+from winnow.runners.inspect.dimensions import BINS, dimension_of
+from winnow.runners.inspect.frame import frame_of
+from winnow.runners.inspect.linking import Linked, chosen_codes, linked
+from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.view import Answer, Asked, AskedError, View
+from winnow.schemas.identity import Json
+
+_MOST_DIMENSIONS = 24
+_MOST_BINS = 200
+
+
+def _answer(opened: Opened, asked: Asked) -> Answer:
+    frame = frame_of(opened)
+    wanted, filters = asked.get("dimensions", []), asked.get("filters") or {}
+    if not isinstance(wanted, list) or not all(isinstance(one, dict) for one in wanted):
+        raise AskedError('dimensions: expected a list of objects such as {"column": "language"}')
+    if not isinstance(filters, dict):
+        raise AskedError("filters: expected an object of choices by column")
+    bins = {_column(one): _bins(one) for one in wanted} | {
+        name: BINS for name in filters if name not in map(_column, wanted)
+    }
+    if len(bins) > _MOST_DIMENSIONS:
+        raise AskedError(f"dimensions: at most {_MOST_DIMENSIONS}")
+    dimensions = {name: dimension_of(opened, frame, name, number) for name, number in bins.items()}
+    choices = {name: chosen_codes(dimensions[name], choice) for name, choice in filters.items() if choice is not None}
+    found, (dropped, kept) = linked(frame, list(dimensions.values()), choices)
+    shown = {_column(one) for one in wanted}
+    return {
+        "rows": int(dropped + kept),
+        "kept": int(kept),
+        "dimensions": [_chart(one) for one in found if one.dimension.name in shown],
+    }
+
+
+def _column(one: dict[str, object]) -> str:
+    name = one.get("column")
+    if not isinstance(name, str) or not name:
+        raise AskedError(f"dimensions: column: expected a name, found {name!r}")
+    return name
+
+
+def _bins(one: dict[str, object]) -> int:
+    bins = one.get("bins") or BINS
+    if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= _MOST_BINS:
+        raise AskedError(f"dimensions: bins: expected 1 to {_MOST_BINS}, found {bins!r}")
+    return bins
+
+
+def _chart(one: Linked) -> dict[str, Json]:
+    """The groups of a chart: bins in their order, and labels with the most rows first."""
+    dimension = one.dimension
+    groups = range(len(dimension.labels))
+    named: list[dict[str, Json]] = [
+        {
+            "label": dimension.labels[code],
+            "edge": dimension.edges[code] if code < len(dimension.edges) - 1 else None,
+            "rows": int(one.rows[code]),
+            "kept": int(one.kept[code]),
+            "chosen": one.chosen is None or bool(one.chosen[code]),
+        }
+        for code in groups
+        if one.rows[code] or dimension.edges or (one.chosen is not None and one.chosen[code])
+    ]
+    if not dimension.edges and dimension.name != "day":
+        named.sort(key=lambda group: (-int(str(group["rows"])), str(group["label"])))
+    return {
+        "column": dimension.name,
+        "groups": named,
+        "edges": list(dimension.edges) or None,
+        "ends": None if dimension.ends is None else list(dimension.ends),
+    }
+
+
+VIEW = View(_answer)
