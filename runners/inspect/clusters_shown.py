@@ -10,18 +10,18 @@ from winnow.filters.duplicates.kind import find_kind
 from winnow.pipelines.query.cluster_counts import Cluster, LargestClusters, Membership
 from winnow.pipelines.query.cluster_tasks import cluster_tasks
 from winnow.pipelines.query.duplicates import Browser
-from winnow.pipelines.query.find_sample import Place, verdict
-from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES
+from winnow.pipelines.query.find_sample import Place
+from winnow.pipelines.query.search_tasks import Wanted, search_tasks, single_match
+from winnow.pipelines.rules.decisions import has_rule
 from winnow.pipelines.running.job_tasks import HERE
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.tables import read_rows
 from winnow.runners.inspect.asking import choice_of
-from winnow.runners.inspect.decided_store import decided_store
+from winnow.runners.inspect.finding import place_of, place_of_item
+from winnow.runners.inspect.frame import Frame, frame_of
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.places import Places
 from winnow.runners.inspect.view import Asked, UnavailableError
 from winnow.runners.stages.duplicates.excerpts import Excerpts
-from winnow.runners.stages.duplicates.members import place_and_item
 from winnow.runners.stages.rule_decisions import DuplicateDrops, drops_of
 from winnow.schemas.errors import StoreError, WinnowError
 from winnow.schemas.rows.duplicates import OK, Kind
@@ -30,7 +30,7 @@ MOST: Final = 10_000
 """So many of the largest clusters of a kind can be leafed through; any other is found by the id or URL of a row."""
 
 _HEAD_BYTES: Final = 300
-_ID = re.compile(r"[0-9a-fA-F]{1,32}")
+_ID = re.compile(r"[0-9a-fA-F]{32}")
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,11 @@ class ShownClusters:
         return self.excerpts.browser
 
     @property
+    def frame(self) -> Frame:
+        """What rules decide."""
+        return frame_of(self.opened)
+
+    @property
     def heads(self) -> LargestClusters:
         """Counts of all clusters, and the largest of them."""
         return self.opened.kept.get(("clusters", self.kind), self._counted).found
@@ -92,11 +97,11 @@ class ShownClusters:
     def membership(self, written: str) -> Membership:
         """The cluster of a row or an item, by its id or URL; a cluster's own id is that of a row. WinnowError if there
         is none."""
-        places = Places.of(self.opened)
         if _ID.fullmatch(written):
-            place, item = place_and_item(places.find, written)
+            place, item = place_of_item(self.opened, self.frame, written.lower())
         else:
-            place, item = places.find_url(written), None
+            place, item = self._with_url(written), None
+        item = item if find_kind(self.kind).unit.of_items else None
         found = self.browser.memberships(self.kind, place, item)
         there = next((one for one in found if one.status == OK), None)
         if there is None:
@@ -114,15 +119,17 @@ class ShownClusters:
     def representative(self, rows: Sequence[Place]) -> Place | None:
         """The row that stays of a cluster with these rows: the one for which another is dropped, or the only eligible
         one. None if that is not decided, or none of these is eligible."""
-        if decided_store(self.opened).undecided is not None:
+        if self.frame.why_no_rules is not None:
             return None
         final = (self.stays(row) for row in rows)
         found = next((one for one, row in zip(final, rows, strict=True) if one.id != row.id), None)
         return found or next((row for row in rows if self._eligible(row)), None)
 
     def _eligible(self, row: Place) -> bool:
-        first = decided_store(self.opened).pinned.only_eligible
-        return verdict(first, self.excerpts.sample(row, first.program.columns), lambda: NO_DUPLICATES).kept
+        number = self.frame.row(row.shard.shard, row.row)
+        fired = self.frame.fired[number : number + 1]
+        rules = self.frame.rules.eligible
+        return bool(self.frame.seen[number]) and not any(has_rule(fired, rule)[0] for rule in range(rules))
 
     def stays(self, row: Place) -> Place:
         """The row that stays in the place of this one: itself, if it is not dropped as a duplicate.
@@ -130,15 +137,20 @@ class ShownClusters:
         A row that is dropped for its equal text may be dropped for one that is itself dropped for a similar text.
         """
         while (other := self.drops([row]).stays.get(row.id)) is not None:
-            row = Places.of(self.opened).find(other)
+            row = place_of(self.opened, self.frame, other)
         return row
 
     def drops(self, places: Iterable[Place]) -> DuplicateDrops:
         """Which rows are dropped as duplicates, and for which others."""
-        decided = decided_store(self.opened)
-        if decided.undecided is not None:
-            return DuplicateDrops(None, decided.undecided)
-        return drops_of(decided.pinned, decided.duplicates, places)
+        if self.frame.why_no_rules is not None:
+            return DuplicateDrops(None, self.frame.why_no_rules)
+        return drops_of(self.frame.pinned, self.frame.duplicates, places)
+
+    def _with_url(self, url: str) -> Place:
+        store, generation, wanted = self.opened.store, self.opened.generation, Wanted(url=url)
+        with HERE.folder("search") as steps:
+            found = search_tasks(store, generation, wanted, steps).found(HERE)
+        return single_match(store, generation, wanted, found)
 
 
 @dataclass(frozen=True)

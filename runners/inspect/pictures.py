@@ -24,28 +24,35 @@ from winnow.pipelines.media.thumbnails import (
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.store.store_index import StoreIndex
 from winnow.pipelines.store.tables import read_rows
+from winnow.runners.inspect.finding import place_of
+from winnow.runners.inspect.frame import frame_of
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.places import Places
 from winnow.runners.inspect.view import AskedError, UnavailableError
+from winnow.schemas.problems import shown
 
 SIZES: Final = (96, 160, 320, 640, 1024)
 """The longer side of a picture, or of each frame of a strip, in pixels; others are rounded up to one of these."""
 
-MIME: Final = "image/jpeg"
+USUAL: Final = 320
 
 
-def picture(opened: Opened, sample_id: str, item: int, size: int, *, unblurred: bool = False) -> bytes:
-    """A picture as JPEG; UnavailableError, with the reason, if it cannot be shown."""
-    if not 0 < size <= SIZES[-1]:
-        raise AskedError(f"size: expected 1 to {SIZES[-1]} pixels, found {size}")
-    side = next(one for one in SIZES if size <= one)
+def picture(opened: Opened, sample_id: str, item: str, size: str | None = None, *, unblurred: bool = False) -> bytes:
+    """A picture as JPEG, as an address names it; UnavailableError, with the reason, if it cannot be shown."""
+    number, wide = _number("item", item, 1 << 20), _number("size", size or str(USUAL), SIZES[-1])
+    side = next(one for one in SIZES if wide <= one)
     drawn = opened.kept.get(("pictures", side, unblurred), partial(_Drawn.of, opened, side, unblurred=unblurred))
-    place = Places.of(opened).find(sample_id)
-    wanted = ItemPlace(place.shard.shard, place.row, item)
+    place = place_of(opened, frame_of(opened), sample_id)
+    wanted = ItemPlace(place.shard.shard, place.row, number)
     found: Thumbnail = drawn.thumbnails.of([wanted])[wanted]
     if not found.shown:
-        raise UnavailableError(f"{place.id}, item {item}: {found.status}")
+        raise UnavailableError(f"{place.id}, item {number}: {found.status}")
     return found.jpeg
+
+
+def _number(name: str, written: str, most: int) -> int:
+    if not (written.isascii() and written.isdigit() and len(written) < 9 and int(written) <= most):
+        raise AskedError(f"{name}: expected a number up to {most:,}, found {shown(written)}")
+    return int(written)
 
 
 @dataclass(frozen=True)

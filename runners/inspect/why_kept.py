@@ -11,22 +11,22 @@ from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.reading.columns import Column, leaf_of
 from winnow.pipelines.rules.pinning import PinnedProgram, PinnedShards
 from winnow.pipelines.store.tables import read_rows
-from winnow.runners.inspect.decided_store import DecidedStore
+from winnow.runners.inspect.frame import Frame
 from winnow.schemas.counts import count_of
 
 
-def why_kept(decided: DecidedStore, kept: Place | None, lost: list[Place]) -> list[str]:
+def why_kept(frame: Frame, kept: Place | None, lost: list[Place]) -> list[str]:
     """Sentences on the row that stays, compared with those that are dropped for it."""
-    if decided.undecided is not None:
-        return [f"Which row stays is not known: {decided.undecided}"]
-    choice = decided.pinned.program.choice
+    if frame.why_no_rules is not None:
+        return [f"Which row stays is not known: {frame.why_no_rules}"]
+    choice = frame.pinned.program.choice
     if choice is None:
         return ["The recipe drops no duplicates: it searches for none, or dedupe.representative is empty."]
     if kept is None:
         return ["None of the rows shown is eligible, so none stays."]
     if not lost:
         return ["It is the only one of the rows shown that is eligible, so none is dropped for it."]
-    return list(_by_preference(decided.pinned, choice, kept, lost))
+    return list(_by_preference(frame.pinned, choice, kept, lost))
 
 
 def _by_preference(pinned: PinnedProgram, choice: Choice, kept: Place, lost: list[Place]) -> Iterator[str]:

@@ -15,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -29,6 +28,7 @@ from starlette.types import ASGIApp
 from winnow.runners.inspect.cancelling import CancelledError, cancellable, check_cancelled
 from winnow.runners.inspect.frame import frame_of
 from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.pictures import picture
 from winnow.runners.inspect.serving.guards import Guard, parsed_object, refused, whole_body
 from winnow.runners.inspect.serving.page_files import PageFile
 from winnow.runners.inspect.serving.tables import TABLES, write_table
@@ -107,27 +107,21 @@ class Server:
         return Response(answer, media_type="application/json", background=then)
 
     async def _picture(self, request: Request) -> Response:
-        try:
-            pictures = import_module("winnow.runners.inspect.pictures")
-        except ModuleNotFoundError:
-            return refused(404, "this version shows no pictures")
         given, wanted = request.path_params, request.query_params
-        item, size = _number(given["item"]), _number(wanted.get("size", "320"))
-        if item is None or size is None:
-            return refused(404, "expected /picture/ID/ITEM?size=PIXELS")
-        unblurred = wanted.get("unblurred") == "1"
         found = await self._in_turn(
             request,
             None,
             0,
             PICTURE_SECONDS,
-            lambda: pictures.picture(self.opened, given["id"], item, size, unblurred=unblurred),
+            lambda: picture(
+                self.opened, given["id"], given["item"], wanted.get("size"), unblurred=wanted.get("unblurred") == "1"
+            ),
         )
         if isinstance(found, WinnowError):
             return refused(404, str(found))
         if isinstance(found, Exception):
             return self._failed(found)
-        return Response(found, media_type=pictures.MIME)
+        return Response(found, media_type="image/jpeg")
 
     async def _table(self, request: Request) -> Response:
         query, ending = request.query_params.get("query", ""), request.path_params["ending"]
@@ -183,10 +177,6 @@ async def _gone(request: Request) -> None:
     """Returns when the page that asked has been closed, or asks no longer."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def _worked(turn: Turn, work: Callable[[], Value]) -> Value | Exception:

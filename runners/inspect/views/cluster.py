@@ -8,9 +8,8 @@ from winnow.pipelines.query.duplicates import Member
 from winnow.pipelines.query.find_sample import Place
 from winnow.runners.inspect.asking import number_of, text_of
 from winnow.runners.inspect.clusters_shown import ShownClusters
-from winnow.runners.inspect.decided_store import decided_store
+from winnow.runners.inspect.frame import frame_of
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.places import Places
 from winnow.runners.inspect.view import Answer, Asked, View
 from winnow.runners.inspect.why_kept import why_kept
 from winnow.runners.stages.duplicates.row_duplicates import member_json
@@ -34,7 +33,6 @@ def answer(opened: Opened, asked: Asked) -> Answer:
     membership = shown.membership(text_of(asked, "id"))
     members = shown.browser.members(membership, number_of(asked, "most", MOST, 1, 200))
     rows = [shown.place_of_row(one.place) for one in members.shown]
-    Places.of(opened).remember(rows)
     drops = shown.drops(rows)
     kept = shown.representative(rows)
     lost = [] if kept is None else [row for row in rows if row.id != kept.id == shown.stays(row).id]
@@ -53,7 +51,7 @@ def answer(opened: Opened, asked: Asked) -> Answer:
         "kept": None if kept is None else kept.id,
         "beside": shown_first.id,
         "undecided": drops.undecided,
-        "why": why_kept(decided_store(opened), kept, lost),
+        "why": why_kept(frame_of(opened), kept, lost),
         "members": [
             member_json(one, drops) | _compared(shown, one, row, shown_first, representative)
             for one, row in zip(members.shown, rows, strict=True)

@@ -9,9 +9,9 @@ from winnow.pipelines.query.cluster_counts import BIN_NAMES, Cluster
 from winnow.runners.facts.duplicates import KINDS, remarks
 from winnow.runners.inspect.asking import number_of, text_of
 from winnow.runners.inspect.clusters_shown import MOST, ShownClusters
-from winnow.runners.inspect.decided_store import decided_store, rules_summary
+from winnow.runners.inspect.frame import frame_of
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.places import Places
+from winnow.runners.inspect.summaries import rules_summary
 from winnow.runners.inspect.view import Answer, Asked, View
 from winnow.runners.stages.duplicates.clusters import beginning, cluster_json
 from winnow.runners.tables.table import table
@@ -62,13 +62,12 @@ def _row(shown: ShownClusters, cluster: Cluster) -> dict[str, Any]:
     """A cluster, and which row of it stays."""
     rows = [shown.place_of_row(place) for place in cluster.examples]
     kept = shown.representative(rows)  # None, too, if neither of the two is eligible, and another row may be
-    Places.of(shown.opened).remember([*rows, *([] if kept is None else [kept])])
     text = None if kept is None or find_kind(shown.kind).unit.of_items else beginning(shown.excerpts.shown(kept))
     return {
         **cluster_json(cluster, shown.kind, shown.excerpts),
         "names": [place.id for place in cluster.examples],
         "kept": None if kept is None else kept.id,
-        "undecided": decided_store(shown.opened).undecided,
+        "undecided": frame_of(shown.opened).why_no_rules,
         "text": text,
     }
 

@@ -6,9 +6,8 @@ from typing import Any
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.runners.facts.figures import effects_by
 from winnow.runners.facts.mixture import by_part
-from winnow.runners.inspect.decided_store import rules_summary
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.summaries import drawn_mixture, store_summary
+from winnow.runners.inspect.summaries import drawn_mixture, rules_summary, store_summary
 from winnow.runners.inspect.view import Answer, Asked, UnavailableError, View
 from winnow.runners.inspect.views.mixture import required_mixture
 from winnow.schemas.languages.counts import LANGUAGE_LAYER, family_of, language_counts

@@ -1,8 +1,8 @@
 """What the store holds: the first thing that the page asks for. It reads records alone, never rows."""
 
-from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
@@ -12,7 +12,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.leases.lease import writer
-from winnow.runners.inspect.frame import progress_of
+from winnow.runners.inspect.frame import Frame, progress_of
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import Answer, Asked, View
 from winnow.runners.stages.rule_decisions import decisions_if_kept
@@ -73,20 +73,29 @@ def _sources(store: Store, generation: Generation) -> list[Answer]:
 
 
 def _languages(opened: Opened) -> list[Answer]:
-    """As far as it has been decided which rows are kept: another view counts what has not."""
+    """By rows, as far as it is known which are kept: from the frame of rows, or as a command has decided it."""
+    frame: Frame | None = opened.kept.find("frame")
+    counted = _decided(opened) if frame is None else _framed(frame)
+    return [
+        {"code": code, "name": language_name(code), "rows": rows, "kept": kept}
+        for code, (rows, kept) in sorted(counted.items(), key=lambda one: (-one[1][0], one[0]))
+    ]
+
+
+def _framed(frame: Frame) -> dict[str, tuple[int, int]]:
+    of = (np.bincount(frame.language[marks], minlength=len(frame.languages)) for marks in (frame.seen, frame.kept))
+    counts = zip(*(numbers.tolist() for numbers in of), strict=True)
+    return {code: (rows, kept) for code, (rows, kept) in zip(frame.languages, counts, strict=True) if rows}
+
+
+def _decided(opened: Opened) -> dict[str, tuple[int, int]]:
     decided = decisions_if_kept(opened.recipe, opened.store, opened.generation)
     summary = None if decided is None else decided.summary_if_decided
-    if summary is None:
-        return []
-    rows: Counter[str] = Counter()
-    kept: Counter[str] = Counter()
-    for group in summary.groups:
-        rows[group.language] += group.rows.rows
-        kept[group.language] += group.kept.rows
-    return [
-        {"code": code, "name": language_name(code), "rows": count, "kept": kept[code]}
-        for code, count in sorted(rows.items(), key=lambda one: (-one[1], one[0]))
-    ]
+    counted: dict[str, tuple[int, int]] = {}
+    for group in () if summary is None else summary.groups:
+        rows, kept = counted.get(group.language, (0, 0))
+        counted[group.language] = rows + group.rows.rows, kept + group.kept.rows
+    return counted
 
 
 def _frame_progress(opened: Opened) -> Answer:

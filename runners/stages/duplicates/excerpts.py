@@ -50,7 +50,7 @@ class Excerpts:
 
     def compared(self, place: Place) -> str | None:
         """The unedited text, for measuring only: it may contain what must not be shown."""
-        return self.sample(place, self.browser.text).text(self.browser.text)
+        return self._sample(place, self.browser.text).text(self.browser.text)
 
     def shown(self, place: Place) -> str | None:
         """The text as it may be shown; None if it may not be, or if there is none.
@@ -63,16 +63,16 @@ class Excerpts:
             return None
         bound = self.recipe.edits
         extra = (column for one in bound for column in (one.column, one.status) if column is not None)
-        sample = self.sample(place, (*self.browser.text, *extra))
+        sample = self._sample(place, (*self.browser.text, *extra))
         return exported_text(view_with_edits(self.recipe, sample))
 
     def picture(self, place: Place) -> str:
         """Where the picture is that has this id."""
-        (row,) = self.sample(place, _PICTURE_COLUMNS).layers[layout.SAMPLES].to_pylist()
+        (row,) = self._sample(place, _PICTURE_COLUMNS).layers[layout.SAMPLES].to_pylist()
         item = item_of_id(bytes.fromhex(place.id), row["id"])
         return reference(row["media"][item]) if 0 <= item < len(row["media"] or ()) else ""
 
-    def sample(self, place: Place, columns: Iterable[Column]) -> Sample:
+    def _sample(self, place: Place, columns: Iterable[Column]) -> Sample:
         """A sample with only these columns, as far as they exist."""
         wanted: dict[str, list[str]] = {}
         for column in dict.fromkeys(columns):

@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -55,7 +55,7 @@ def run_duplicates_show(options: argparse.Namespace, identity: str, excerpts: Ex
 def _find(options: argparse.Namespace, identity: str, excerpts: Excerpts) -> RowDuplicates:
     browser = excerpts.browser
     kinds = browser.require(options.kind)
-    place, item = place_and_item(partial(_place, browser), identity)
+    place, item = _place_and_item(browser, identity)
     if item is not None:
         kinds = tuple(kind for kind in kinds if find_kind(kind).unit.of_items) or kinds
     memberships = tuple(membership for kind in kinds for membership in browser.memberships(kind, place, item))
@@ -70,15 +70,15 @@ def _find(options: argparse.Namespace, identity: str, excerpts: Excerpts) -> Row
     return RowDuplicates(place, memberships, members, pair, unpaired, browser.stale(excerpts.recipe), dropped)
 
 
-def place_and_item(find: Callable[[str], Place], given: str) -> tuple[Place, int | None]:
-    """The row whose id starts with the given digits, or the item of a row that has this id; `find` finds rows."""
+def _place_and_item(browser: Browser, given: str) -> tuple[Place, int | None]:
+    """The row whose id starts with the given digits, or the item of a row that has this id."""
     try:
-        return find(given), None
+        return _place(browser, given), None
     except WinnowError:
         if len(given) != 2 * ID_BYTES:
             raise
         try:
-            place = find(given[:ROW_DIGITS])
+            place = _place(browser, given[:ROW_DIGITS])
         except WinnowError:
             place = None
         if place is None:

@@ -63,7 +63,11 @@ def test_a_filter_an_order_and_a_part_of_a_name_choose_among_them(sites: Path) -
     for chosen, meets in (
         ({"language": "deu_Latn"}, lambda row: row["text.language.code"] == "deu_Latn"),
         ({"source": "web", "kept": False}, lambda row: row["source.name"] == "web" and not row["kept"]),
-        ({"reason": "long"}, lambda row: row["reason"] == "long"),
+        ({"first": "long"}, lambda row: row["reason"] == "long"),
+        (
+            {"ranges": {"text.length.bytes": [200, 600]}},
+            lambda row: 200 <= row["text.length.bytes"] <= 600,
+        ),
         ({"domain": "site3.example"}, lambda row: row["domain"] == "site3.example"),
     ):
         some = [row for row in rows if meets(row)]
@@ -86,7 +90,7 @@ def test_a_filter_an_order_and_a_part_of_a_name_choose_among_them(sites: Path) -
         {"page": -1},
         {"page": True},
         {"kind": 3},
-        {"filter": {"ranges": {}}},
+        {"filter": {"rows": 3}},
         {"descending": 1},
         {"find": ["a"]},
         {"filter": 3},
@@ -108,8 +112,8 @@ def test_without_a_recipe_or_with_rules_that_are_not_measured_the_sites_are_ther
         answer = ask(opened(place), "domains")
         assert answer["undecided"]
         assert "\n" not in answer["undecided"]
-        assert {row["domain"]: (row["rows"], row["bytes"], row["within"]) for row in answer["rows"]} == {
-            row["domain"]: (row["rows"], row["bytes"], row["within"]) for row in with_rules["rows"]
+        assert {row["domain"]: (row["rows"], row["within"], row["across"]) for row in answer["rows"]} == {
+            row["domain"]: (row["rows"], row["within"], row["across"]) for row in with_rules["rows"]
         }
         assert all(row["kept"] is None and row["reasons"] == [] for row in answer["rows"])
 
