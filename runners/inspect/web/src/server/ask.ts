@@ -29,20 +29,24 @@ export async function ask<V extends View>(view: V, question: Question, options: 
     credentials: "same-origin",
     ...(options.signal ? { signal: options.signal } : {}),
   };
-  let reply: Reply;
+  let text: string;
   try {
     const response = await fetch(`/api/${view}`, init);
-    reply = (await response.json()) as Reply;
-  } catch (error) {
+    text = await response.text();
+  } catch {
     if (options.signal?.aborted) throw new Failure("a newer question was asked", "cancelled");
-    throw new Failure(unreached(error), "unreachable");
+    throw new Failure("the server does not answer; is `winnow inspect` still running in its terminal?", "unreachable");
   }
+  const reply = parsed(text);
   if (!reply.ok) throw new Failure(reply.why ?? "the server gave no reason", reply.kind ?? "error");
   return reply.answer as Answers[V];
 }
 
-function unreached(error: unknown): string {
-  return error instanceof SyntaxError
-    ? "the server's answer is not JSON; open the page again by the address that `winnow inspect` printed"
-    : "the server does not answer; is `winnow inspect` still running in its terminal?";
+/** A guard of the server refuses with a line that is not JSON, such as for a page without its cookie. */
+function parsed(text: string): Reply {
+  try {
+    return JSON.parse(text) as Reply;
+  } catch {
+    return { ok: false, why: text.trim().slice(0, 300) || "the server gave no reason", kind: "error" };
+  }
 }
