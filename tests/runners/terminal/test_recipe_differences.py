@@ -4,7 +4,7 @@ import random
 
 from tests.runners.terminal.test_tables import piped, printed
 from winnow.pipelines.rules.comparing import Cell, Comparison, Move
-from winnow.runners.stages.reports.recipe_difference import SHOWN_GROUPS, difference_json, _print
+from winnow.runners.stages.reports.recipe_difference import SHOWN_GROUPS, _print, difference_json
 
 CELLS = [
     Cell("b", "deu", 100, 50, 40, 500, 400, lost=10),
