@@ -17,7 +17,7 @@ from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.rules.map_shards import THREADS
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.concurrency import map_in_order, table_threads
-from winnow.runners.inspect.frame import Frame
+from winnow.runners.inspect.frame import Frame, narrowed
 from winnow.runners.inspect.measures import Measure, blocks_of, find_column, measure_of, with_layers
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import UnavailableError
@@ -85,8 +85,8 @@ def dimension_of(opened: Opened, frame: Frame, name: str, bins: int = BINS) -> D
 
 def _reasons(frame: Frame) -> Dimension:
     labels = (*frame.rules.reasons, FORGOTTEN, KEPT)
-    codes = np.where(frame.first < 0, np.int16(len(labels) - 1), frame.first)
-    return Dimension("reason", codes.astype(np.uint8 if len(labels) < 1 << 8 else np.uint16), labels)
+    codes = np.where(frame.first < 0, np.int16(len(labels) - 1), frame.first).astype(np.uint16)
+    return Dimension("reason", narrowed(codes, len(labels)), labels)
 
 
 def _of_column(opened: Opened, frame: Frame, name: str, full: str, bins: int) -> Dimension:

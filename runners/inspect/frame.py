@@ -204,7 +204,7 @@ def fill_frame(pinned: PinnedProgram, progress: Progress | None = None, threads:
     sources = sorted({shard.source for shard in shards})
     codes = {name: number for number, name in enumerate(sources)}
     fired, first = np.zeros((rows, words), narrow), np.zeros(rows, np.int16)
-    source, size = np.zeros(rows, smallest(len(sources))), np.zeros(rows, np.int64)
+    source, size = np.zeros(rows, np.uint16), np.zeros(rows, np.int64)
     items = np.zeros((rows, 2), np.int32) if pinned.program.judges_items else None
     languages = _Languages(np.zeros(rows, np.uint16))
 
@@ -232,7 +232,17 @@ def fill_frame(pinned: PinnedProgram, progress: Progress | None = None, threads:
     codes_of_languages, names = languages.sorted()
     small = size.astype(np.uint32) if rows and size.min() >= 0 and size.max() < 1 << 32 else size
     frame = Frame(
-        pinned, starts, fired, first, source, tuple(sources), codes_of_languages, names, small, duplicates, items
+        pinned,
+        starts,
+        fired,
+        first,
+        narrowed(source, len(sources)),
+        tuple(sources),
+        codes_of_languages,
+        names,
+        small,
+        duplicates,
+        items,
     )
     _ = frame.seen, frame.kept
     pa.default_memory_pool().release_unused()
@@ -261,12 +271,12 @@ class _Languages:
         names = sorted(self._numbers)
         order = np.zeros(len(names), np.uint16)
         order[[self._numbers[name] for name in names]] = np.arange(len(names), dtype=np.uint16)
-        return order.astype(smallest(len(names)))[self._codes], tuple(names)
+        return narrowed(order[self._codes], len(names)), tuple(names)
 
 
-def smallest(codes: int) -> type[np.uint8] | type[np.uint16]:
-    """The type that holds so many codes."""
-    return np.uint8 if codes <= 1 << 8 else np.uint16
+def narrowed(codes: NDArray[np.uint16], number: int) -> Codes:
+    """The same codes, all below `number`, in a byte each where that is enough."""
+    return codes.astype(np.uint8) if number <= 1 << 8 else codes
 
 
 def read_rows_of(frame: Frame, columns: Iterable[Column], rows: Rows) -> dict[str, pa.Array]:

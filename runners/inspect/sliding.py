@@ -155,8 +155,9 @@ def make_slider(opened: Opened, frame: Frame, rule_at: RuleAt, move: Moved, free
     if drops and keeps:
         return None
     rows = np.flatnonzero(free & (holds != holds_not)).astype(np.uint32)
-    small = _is_small(measure.type)
-    values = np.zeros(len(rows), np.float32 if small else np.float64)
+    values: NDArray[np.float32] | NDArray[np.float64] = np.zeros(len(rows))
+    if _is_small(measure.type):
+        values = values.astype(np.float32)
     for number, (start, end) in enumerate(chunks_of(frame)):
         own = slice(*np.searchsorted(rows, np.array([start, end], np.uint32)).tolist())
         values[own] = floats_of(measure.some(number, rows[own] - np.uint32(start)))
