@@ -68,7 +68,9 @@ mix:
 def main() -> int:
     """Measure and print."""
     options = benchmark_arguments(str(__doc__)).parse_args()
-    store = cached_store("mix", ROWS, lambda folder: _recipe(folder, 1), {MEASURE: _languages, TOKENS_LAYER: _tokens})
+    store = cached_store(
+        "mix", ROWS, lambda folder: _recipe(folder, 1), {MEASURE: made_languages, TOKENS_LAYER: made_tokens}
+    )
     with tempfile.TemporaryDirectory(dir=".cache") as scratch:
         budgets = iter(range(ROWS * 500, ROWS * 600, 1000))
 
@@ -96,7 +98,8 @@ def _recipe(folder: Path, budget: int) -> Recipe:
     return recipe_from_text(_recipe_text(folder, budget), str(folder / "recipe.yaml"))
 
 
-def _languages(seed: int, count: int) -> pa.Table:
+def made_languages(seed: int, count: int) -> pa.Table:
+    """A layer `text.language`."""
     (measured,) = bind(_recipe(Path("."), 1)).operators
     chance = np.random.default_rng(seed)
     columns = {
@@ -111,7 +114,8 @@ def _languages(seed: int, count: int) -> pa.Table:
     return pa.table(made, schema=measured.schema)
 
 
-def _tokens(seed: int, count: int) -> pa.Table:
+def made_tokens(seed: int, count: int) -> pa.Table:
+    """A layer of token counts."""
     sizes = np.random.default_rng(seed).lognormal(7, 1, count).astype(np.int64) + 1
     return pa.table([pa.repeat("ok", count), pa.array(sizes), pa.array(sizes)], schema=TOKENS)
 

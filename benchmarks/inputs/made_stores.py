@@ -41,7 +41,7 @@ def cached_store(name: str, rows: int, recipe_of: Callable[[Path], Recipe], make
         name: The folder's.
         rows: How many.
         recipe_of: The recipe, whose store is the folder's `store` and whose source is its `crawl`.
-        makers: Of each layer but the samples, what it holds.
+        makers: Of each layer, what it holds; of samples if they are to be others than rows without texts.
     """
     folder = (CACHE / f"{name}-{rows}").absolute()
     (folder / "crawl").mkdir(parents=True, exist_ok=True)
@@ -71,10 +71,10 @@ def _keys(recipe: Recipe) -> dict[str, str]:
 
 def _make_store(recipe: Recipe, rows: int, keys: Mapping[str, str], layer_makers: Mapping[str, Maker]) -> None:
     store = create_or_open(open_location(recipe.store.path), store_record(recipe))
-    makers: dict[str, Maker] = {layout.SAMPLES: _samples, **layer_makers}
+    makers: dict[str, Maker] = {layout.SAMPLES: made_samples, **layer_makers}
     store.objects.put("stats/none.json", b"{}")
     tasks: list[TaskCommit] = []
-    layers: dict[str, list[ManifestRow]] = {layer: [] for layer in layer_makers}
+    layers: dict[str, list[ManifestRow]] = {layer: [] for layer in layer_makers if layer != layout.SAMPLES}
     made: dict[tuple[str, int, int], ObjectRecord] = {}
     for number, start in enumerate(range(0, rows, SHARD_ROWS)):
         count = min(SHARD_ROWS, rows - start)
@@ -120,7 +120,8 @@ def _name(layer: str, key: str, shard: str, content: str) -> str:
     return layout.layer_object(layer, key, shard, content)
 
 
-def _samples(seed: int, count: int) -> pa.Table:
+def made_samples(seed: int, count: int) -> pa.Table:
+    """Samples of one site, without texts."""
     chance = np.random.default_rng(seed)
     lengths = chance.integers(2_000, 60_000, count)
     source = pa.StructArray.from_arrays(

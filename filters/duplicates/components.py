@@ -50,6 +50,23 @@ def spanning_forest(first: Vertices, second: Vertices) -> Edges:
     return roots[others], vertices[others]
 
 
+class Forest:
+    """The spanning forest of vertices numbered from 0, to which edges are added in any parts; its memory is theirs."""
+
+    def __init__(self, vertices: int) -> None:
+        self._parents = np.arange(vertices, dtype=np.int32)
+
+    def join(self, first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> None:
+        """Add edges."""
+        _unite(self._parents, first.astype(np.int32), second.astype(np.int32))
+
+    @property
+    def edges(self) -> Edges:
+        """As `spanning_forest` returns them."""
+        others = np.flatnonzero(self._parents != np.arange(len(self._parents)))
+        return self._parents[others].astype(np.uint64), others.astype(np.uint64)
+
+
 def merge_forests(parts: Iterable[Edges]) -> Edges:
     """The spanning forest of all parts' edges; parts may be merged in any order and grouping."""
     held = list(parts)

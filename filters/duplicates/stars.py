@@ -6,6 +6,7 @@ greedy cover: the member that most others are similar to, or the first of severa
 member goes to its most similar centre. The result depends only on the members and their order by id.
 """
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -13,22 +14,22 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-_LINES: Final = 256  # members compared with all others at once
+_LINES: Final = 256  # members compared with others at once
 
 Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class MemberSimilarities:
-    """The similarities of some members with all members, in both directions, and whether they suffice."""
+    """The similarities of some members with others, in both directions, and whether they suffice."""
 
     there: NDArray[np.float64]
     back: NDArray[np.float64]
     enough: NDArray[np.bool_]
 
 
-Compare: TypeAlias = Callable[[slice], MemberSimilarities]
-"""Compares the members of a slice with all members."""
+Compare: TypeAlias = Callable[[Positions, Positions], MemberSimilarities]
+"""Compares each of some members with each of others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,27 +44,27 @@ class Stars:
 
 def stars(count: int, compare: Compare) -> Stars | None:
     """Divide members into stars; None if all are similar to one centre, so that nothing needs cutting."""
-    bits = np.concatenate([np.packbits(compare(lines).enough, axis=1) for lines in _slices(count)])
+    every = np.arange(count)
+    bits = np.concatenate([np.packbits(compare(some, every).enough, axis=1) for some in _parts(every)])
     chosen = _centres(bits, count)
     if len(chosen) == 1:
         return None
     centre = np.empty(count, np.int64)
-    for lines in _slices(count):
-        found = compare(lines)
-        likely = np.where(found.enough[:, chosen], found.there[:, chosen] + found.back[:, chosen], -1.0)
-        centre[lines] = chosen[likely.argmax(axis=1)]
+    for some in _parts(every):
+        found = compare(some, chosen)
+        centre[some] = chosen[np.where(found.enough, found.there + found.back, -1.0).argmax(axis=1)]
     centre[chosen] = chosen
-    matched, there, back = np.arange(count), np.zeros(count), np.zeros(count)
-    for lines in _slices(count):
-        found = compare(lines)
-        at = np.arange(count)[lines]
-        fellow = centre[at][:, None] == centre[None]
-        fellow[np.arange(len(at)), at] = False
-        likely = np.where(fellow, found.there + found.back, -1.0)
-        best = likely.argmax(axis=1)
-        mine = np.flatnonzero(fellow.any(axis=1))
-        matched[at[mine]] = best[mine]
-        there[at[mine]], back[at[mine]] = found.there[mine, best[mine]], found.back[mine, best[mine]]
+    matched, there, back = every.copy(), np.zeros(count), np.zeros(count)
+    order = np.argsort(centre, kind="stable")
+    bounds = np.flatnonzero(np.diff(centre[order], prepend=-1, append=-1))
+    for begin, end in itertools.pairwise(bounds.tolist()):
+        fellows = order[begin:end]
+        for some in _parts(fellows) if len(fellows) > 1 else ():
+            found = compare(some, fellows)
+            likely = np.where(some[:, None] == fellows, -1.0, found.there + found.back)
+            best = likely.argmax(axis=1)
+            lines = np.arange(len(some))
+            matched[some], there[some], back[some] = fellows[best], found.there[lines, best], found.back[lines, best]
     return Stars(centre, matched, there, back)
 
 
@@ -83,5 +84,5 @@ def _centres(bits: NDArray[np.uint8], count: int) -> Positions:
     return np.array(found, np.int64)
 
 
-def _slices(count: int) -> list[slice]:
-    return [slice(begin, begin + _LINES) for begin in range(0, count, _LINES)]
+def _parts(members: Positions) -> list[Positions]:
+    return [members[begin : begin + _LINES] for begin in range(0, len(members), _LINES)]

@@ -194,9 +194,9 @@ class CandidateFinder:
         if unit == "samples":
             return np.ones(rows, np.int64)
         if unit == "pixels":
-            return _pixels(block[_LEFT], self.bound.max_image_pixels)
+            return pixels_of(block[_LEFT], self.bound.max_image_pixels)
         if unit == "seconds":
-            return _seconds(block[_LEFT])
+            return seconds_of(block[_LEFT])
         return _numbers(block[(TOKENS if unit == "tokens" else BYTES).name])
 
     def _exclusion_reason(self, block: Mapping[str, pa.Array], units: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -287,7 +287,7 @@ def _selected(stage: BoundStage, block: Mapping[str, pa.Array], rows: int) -> ND
         raise RecipeError(f"{stage.config.place}: {stage.path}.where: {error}") from None
 
 
-def _pixels(media: pa.ListArray, most: int) -> NDArray[np.int64]:
+def pixels_of(media: pa.ListArray, most: int) -> NDArray[np.int64]:
     """The pixels of all pictures of each row; 0 for pictures of unknown size, and for those that claim too many."""
     items = media.flatten()
     width, height = (
@@ -298,7 +298,7 @@ def _pixels(media: pa.ListArray, most: int) -> NDArray[np.int64]:
     return list_sums(media, np.where(pixels <= most, pixels, 0))
 
 
-def _seconds(media: pa.ListArray) -> NDArray[np.int64]:
+def seconds_of(media: pa.ListArray) -> NDArray[np.int64]:
     """The whole seconds of all videos of each row, rounded, at least one; 0 where no length is known."""
     known = pc.fill_null(pc.struct_field(media.flatten(), "seconds"), 0).to_numpy(zero_copy_only=False)
     total = list_sums(media, np.rint(np.clip(known, 0, _MOST_SECONDS) * 1000).astype(np.int64))  # exact, in any order

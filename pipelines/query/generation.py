@@ -22,7 +22,7 @@ def recipe_name(recipe: BoundRecipe) -> str:
     return PurePath(recipe.file).name
 
 
-def _layer_names(recipe: BoundRecipe) -> frozenset[str]:
+def layer_names(recipe: BoundRecipe) -> frozenset[str]:
     """Every layer that a recipe has, made or not."""
     config = recipe.config
     names = {f"{EXTRACTED}{entry.name}" for entry in config.extract} | {
@@ -93,7 +93,7 @@ def keys_read(recipe: BoundRecipe, store: Store, record: GenerationRecord) -> di
 
 def _known_keys(recipe: BoundRecipe, record: GenerationRecord) -> dict[str, dict[str, str]]:
     """The keys that the recipe read last, or if it is new, those of the recipe that published the generation."""
-    names = _layer_names(recipe) | {layout.SAMPLES}
+    names = layer_names(recipe) | {layout.SAMPLES}
     own = record.recipes.get(recipe_name(recipe))
     if own is not None:
         known = {**own.former, **own.layers}
@@ -109,7 +109,7 @@ def _known_keys(recipe: BoundRecipe, record: GenerationRecord) -> dict[str, dict
 def former_keys(recipe: BoundRecipe, record: GenerationRecord) -> dict[str, Mapping[str, str]]:
     """The last keys of the layers that a recipe no longer lists: it may list them again."""
     own = record.recipes.get(recipe_name(recipe))
-    names = _layer_names(recipe) | {layout.SAMPLES}
+    names = layer_names(recipe) | {layout.SAMPLES}
     known = {} if own is None else {**own.former, **own.layers}
     return {layer: keys for layer, keys in known.items() if layer not in names}
 

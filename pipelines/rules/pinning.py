@@ -191,7 +191,7 @@ def pin(
     for layer in dict.fromkeys((layout.SAMPLES, *program.layers, *more)):
         problem = _layer_problem(store, generation, layer, samples, keys, rows, operators)
         if problem is not None:
-            stage = _stage(layer)
+            stage = stage_of(layer)
             problems.append(_problem(program, layer, f"{problem}; run: winnow {stage} {recipe}", recipe))
     if problems:
         raise recipe_error(problems)
@@ -209,8 +209,8 @@ def pin(
     return replace(pinned, shards=shards)
 
 
-def _stage(layer: str) -> str:
-    """Return the stage that writes a layer."""
+def stage_of(layer: str) -> str:
+    """The stage that writes a layer."""
     if layer == layout.SAMPLES or layer.startswith(EXTRACTED):
         return "ingest"
     if layer.startswith(MIXTURES):

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from rich.console import Console
 
@@ -60,12 +61,17 @@ def exposures(plan: MixturePlan) -> Table:
     return table("Exposure ledger", EXPOSURES, [combined(one.strata, one.name) for one in plan.outputs])
 
 
-def by_source(plan: MixturePlan, output: PlannedOutput) -> Table:
-    """What an output is given of each source."""
+def by_part(output: PlannedOutput, part: Literal["source", "family"]) -> list[PlannedStratum]:
+    """The strata of an output, those of each source or family together; those that give most first."""
     found: dict[str, list[PlannedStratum]] = {}
     for one in output.strata:
-        found.setdefault(one.stratum.source, []).append(one)
-    rows = sorted((combined(of, name) for name, of in found.items()), key=lambda one: (-one.given.units, one.stratum))
+        found.setdefault(getattr(one.stratum, part), []).append(one)
+    return sorted((combined(of, name) for name, of in found.items()), key=lambda one: (-one.given.units, one.stratum))
+
+
+def by_source(plan: MixturePlan, output: PlannedOutput) -> Table:
+    """What an output is given of each source."""
+    rows = by_part(output, "source")
     columns = (Column("source", NAME, _named), *AMOUNTS[:4], _share_of(output), replace(_share_of(output), unit=METER))
     return table(f"{output.name}, by source, in {plan.unit}", columns, rows)
 

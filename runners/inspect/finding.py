@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.query.search_tasks import ID_BYTES
 from winnow.pipelines.reading.columns import Column
+from winnow.pipelines.reading.items import ROW_DIGITS, item_of_id
 from winnow.pipelines.rules.map_shards import THREADS
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.concurrency import map_in_order, table_threads
@@ -51,6 +52,19 @@ def place_of(opened: Opened, frame: Frame, identity: object, row: object = None)
     if known:
         return place_of(opened, frame, identity)
     raise AskedError(f"no sample has the id {identity}")
+
+
+def place_of_item(opened: Opened, frame: Frame, identity: str) -> tuple[Place, int | None]:
+    """The place of a sample by its id, or of the sample that has an item with this id, and the item's number."""
+    try:
+        return place_of(opened, frame, identity), None
+    except AskedError:
+        for number in _rows_with(opened, frame, int(identity[:ID_BYTES], 16)):
+            shard, at = frame.place(number)
+            own = read_rows(opened.store.objects, shard.objects[layout.SAMPLES], [at], ["id"])["id"][0].as_py()
+            if own.hex()[:ROW_DIGITS] == identity[:ROW_DIGITS]:
+                return place_of(opened, frame, own.hex(), number), item_of_id(bytes.fromhex(identity), own)
+        raise
 
 
 def _rows_with(opened: Opened, frame: Frame, high: int) -> list[int]:

@@ -31,6 +31,7 @@ class View:
     """What the server knows of a view; its name is its file's."""
 
     answer: Callable[[Opened, Asked], Answer]
+    seconds: float = 60.0  # the most that one answer may take
 
 
 @cache

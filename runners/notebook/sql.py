@@ -8,8 +8,8 @@ reads several times is copied first, on disk if it is large. A query about table
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -42,13 +42,25 @@ class QueryError(WinnowError):
     """A query that cannot be run."""
 
 
-def sql(tables: StoreTables, query: str) -> Rows:
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a query may take."""
+
+    memory: str = MEMORY  # beyond that it writes to the disk
+    disk: str | None = None  # as DuckDB writes sizes
+    batch_rows: int = BATCH_ROWS
+    watched: Callable[[Callable[[], None]], AbstractContextManager[None]] = lambda _: nullcontext()
+    """Is given what interrupts the query, while it runs."""
+
+
+def sql(tables: StoreTables, query: str, limits: Limits | None = None) -> Rows:
     """The result of a query, which runs when its rows are requested.
 
     QueryError if it is not one SELECT, or names tables or columns that do not exist.
     """
+    limits = limits or Limits()
     plan = _planned(tables, query)
-    with _engine() as engine:
+    with _engine(limits) as engine, limits.watched(engine.interrupt):
         _define(engine, plan, {table: pa.Table.from_batches([], schema) for table, schema in plan.schemas.items()})
         try:
             schema = engine.sql(query).to_arrow_table().schema
@@ -65,14 +77,14 @@ def sql(tables: StoreTables, query: str) -> Rows:
                 failed.append(error)  # DuckDB would make a text of it
                 raise
 
-        with _engine() as running:
+        with _engine(limits) as running, limits.watched(running.interrupt):
             streams = {
                 table: pa.RecordBatchReader.from_batches(of_table, stream(table, of_table.names))
                 for table, of_table in plan.schemas.items()
             }
             try:
                 _define(running, plan, streams)
-                yield from running.sql(query).to_arrow_reader(BATCH_ROWS)
+                yield from running.sql(query).to_arrow_reader(limits.batch_rows)
             except (duckdb.Error, OSError, pa.ArrowException) as error:
                 raise failed[0] if failed else _query_error(tables, error) from None
 
@@ -147,9 +159,11 @@ def _texts(tree: object) -> Iterator[str]:
 
 
 @contextmanager
-def _engine() -> Iterator[duckdb.DuckDBPyConnection]:
+def _engine(limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]:
     with temporary_folder("sql") as folder:
-        config = CLOSED | {"memory_limit": MEMORY, "temp_directory": folder, "preserve_insertion_order": "true"}
+        config = CLOSED | {"memory_limit": limits.memory, "temp_directory": folder, "preserve_insertion_order": "true"}
+        if limits.disk is not None:
+            config["max_temp_directory_size"] = limits.disk
         with duckdb.connect(":memory:", config=config) as engine:
             yield engine
 

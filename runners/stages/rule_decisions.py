@@ -20,6 +20,7 @@ from winnow.pipelines.rules.pinning import PinnedProgram, pin_no_rules
 from winnow.pipelines.rules.representatives.replaced import Duplicates
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
+from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.store.generations import Store
 from winnow.runners.stages.lists.whole_file import require_writable, whole_parquet
 from winnow.runners.stages.running.command_jobs import command_jobs
@@ -97,20 +98,31 @@ def rule_decisions(
     pinned: PinnedProgram,
     engine: "Engine | None" = None,
     console: Console | None = None,
+    jobs: Jobs | None = None,
 ) -> RuleDecisions:
     """What a recipe's rules decide: as kept in the store, else decided and kept.
 
     `pinned`: the recipe's rules, pinned to the generation; `engine`: where the rows of a large store are decided;
-    `console`: the error output if not given.
+    `console`: the error output if not given; `jobs`: where they are decided instead.
     """
     asked = _asked(recipe, generation, pinned)
     kept = find_decisions(asked)
     if kept is None:
-        jobs = command_jobs(pinned.store, "rules", engine, console)
+        jobs = jobs or command_jobs(pinned.store, "rules", engine, console)
         with jobs.folder("rules") as steps:
             kept = decision_tasks(asked, steps).decided(asked, jobs)
         keep_decisions(asked, kept)
     return RuleDecisions(asked, kept)
+
+
+def decisions_if_kept(recipe: BoundRecipe | None, store: Store, generation: Generation) -> RuleDecisions | None:
+    """What the rules decide, if the store keeps it already."""
+    pinned = pinned_if_measured(recipe, store, generation)
+    if recipe is None or pinned is None:
+        return None
+    asked = _asked(recipe, generation, pinned)
+    kept = find_decisions(asked)
+    return None if kept is None else RuleDecisions(asked, kept)
 
 
 def thresholds_among(
@@ -211,12 +223,22 @@ def duplicate_drops(
         listed = list(places)
         duplicates = representatives(pinned, generation, [place.shard.shard for place in listed])
     except RecipeError as error:
-        first, *others = str(error).splitlines()
-        return DuplicateDrops(None, f"{first} (and {len(others)} more; see winnow plan)" if others else first)
+        return DuplicateDrops(None, first_of(error))
+    return drops_of(pinned, duplicates, listed)
+
+
+def first_of(error: RecipeError) -> str:
+    """The first line of an error that may have many."""
+    first, *others = str(error).splitlines()
+    return f"{first} (and {len(others)} more; see winnow plan)" if others else first
+
+
+def drops_of(pinned: PinnedProgram, duplicates: Duplicates, places: Iterable[Place]) -> DuplicateDrops:
+    """Which rows are dropped as duplicates, where representatives are chosen already."""
     reasons = {rule.rule.drop: rule.rule.reason for rule in pinned.program.rules if rule.phase == "dedupe"}
     found: dict[str, str] = {}
     stays: dict[str, str] = {}
-    for place in listed:
+    for place in places:
         marks = duplicates.of(place.shard.shard, place.shard.rows)
         lost = next((name for name, rows in marks.items() if rows[place.row]), None)
         if lost is not None:

@@ -21,6 +21,12 @@ class LanguageCounts:
     mismatches: dict[str, int]  # guesses in a script that the language is not written in, such as `jpn_Latn`
 
 
+def family_of(code: str) -> str:
+    """The family of a language and script, such as `Indo-European` of `swe_Latn`."""
+    known = language(code.partition("_")[0])
+    return (known.family if known else None) or UNCLASSIFIED
+
+
 def language_counts(summary: StoreSummary) -> LanguageCounts | None:
     """The counts of the language layer; None if no language was identified."""
     layer = summary.layer(LANGUAGE_LAYER)
@@ -35,7 +41,7 @@ def language_counts(summary: StoreSummary) -> LanguageCounts | None:
     for code, count in codes.items():
         known = language(code.partition("_")[0])
         group = (known.group if known else None) or UNCLASSIFIED
-        family = (known.family if known else None) or UNCLASSIFIED
+        family = family_of(code)
         groups[group] = groups.get(group, 0) + count
         families[family] = families.get(family, 0) + count
     return LanguageCounts(column.values, codes, groups, families, column.other, refused)

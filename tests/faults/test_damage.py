@@ -31,6 +31,8 @@ from winnow.schemas.identity import content_name
 from winnow.schemas.recipe import load_recipe
 from winnow.schemas.records import to_json
 
+pytestmark = pytest.mark.processes
+
 NOTICED = "noticed"
 AGAIN = "the next run makes it again, with the same values"
 CACHE = "it saves time and decides nothing: what it says is found again"
@@ -339,7 +341,6 @@ them; the manifests of its generation are missing; its lists of tasks are of oth
 purge is refused by who would finish it; the others are advice."""
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize("change", [*DAMAGE, pytest.param(replaced_by_twin, marks=pytest.mark.large)])
 def test_the_audit_names_every_damaged_file(whole: Whole, tmp_path: Path, change: Change) -> None:
     folder = whole.copy(tmp_path / "copy")
@@ -461,7 +462,6 @@ def test_a_lost_decision_of_a_score_is_told_by_stats_and_report(whole: Whole, tm
     assert "not shown" not in run_here(folder, "stats", "recipe.yaml").err
 
 
-@pytest.mark.processes
 def test_nothing_is_deleted_or_exported_while_the_latest_generation_is_lost(whole: Whole, tmp_path: Path) -> None:
     folder = whole.copy(tmp_path / "copy")
     delete(folder, layout.OUTPUTS, layout.COPIES)  # of what was written from the original

@@ -14,6 +14,8 @@ from tests.made_once import made_once
 from tests.pipelines.store.commits import commits_of
 from winnow.pipelines.store.local import LocalStore
 
+pytestmark = pytest.mark.processes
+
 STAGES = {"ingest": "samples", "extract.main": "extract.main", "annotate.cpu": "text.again"}
 ROUNDS = 2
 PATIENCE_SECONDS = 60.0

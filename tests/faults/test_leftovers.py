@@ -19,6 +19,8 @@ from winnow.pipelines.store.leases.lease import Lease
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.environment.temporary_root import RUN_FOLDER_VARIABLE
 
+pytestmark = pytest.mark.processes
+
 KEPT = {"guard", "kernels"}
 """What the folder of a user's runs has while none runs."""
 
@@ -61,7 +63,6 @@ def purge_leaves_nothing(folder: Path, temporary: Path) -> None:
 
 
 @pytest.mark.beam
-@pytest.mark.processes
 def test_what_a_killed_run_left_goes_with_the_next_command(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, temporary: Path
 ) -> None:
@@ -101,7 +102,6 @@ def test_kills_at_any_time_leave_nothing_after_the_next_command(
     assert met > ROUNDS // 3
 
 
-@pytest.mark.processes
 def test_a_command_that_waits_says_for_whom_and_goes_on_or_is_interrupted(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

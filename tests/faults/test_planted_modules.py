@@ -15,6 +15,8 @@ import pytest
 from tests.faults.winnow import Done, ended
 from winnow.schemas.environment.modules import find_users_module, import_users_module
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[2]
 STARTED_BY = ("sitecustomize", "usercustomize", "coverage", "pandas", "IPython", "kenlm", "scipy", "faiss")
 LAW = "run,steps,share_web,share_code,loss_web,loss_code\n" + "".join(
@@ -67,7 +69,6 @@ def winnow(folder: Path, *words: str) -> Done:
     return command(folder, str(Path(sys.executable).with_name("winnow")), *words)
 
 
-@pytest.mark.processes
 def test_no_module_of_the_working_directory_is_run(tmp_path: Path) -> None:
     from PIL import Image
 
@@ -84,7 +85,6 @@ def test_no_module_of_the_working_directory_is_run(tmp_path: Path) -> None:
     assert not said.exists(), said.read_text()
 
 
-@pytest.mark.processes
 def test_a_fit_in_several_processes_runs_none_either(tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_text(LAW)
     said = plant(tmp_path, {*sys.stdlib_module_names, *STARTED_BY} - {"this", "antigravity"})
@@ -92,7 +92,6 @@ def test_a_fit_in_several_processes_runs_none_either(tmp_path: Path) -> None:
     assert not said.exists(), said.read_text()
 
 
-@pytest.mark.processes
 def test_as_a_module_of_python_winnow_leaves_the_working_directory_at_once(tmp_path: Path) -> None:
     """What `python -m` itself imports before it finds winnow is Python's affair: `python -P -m winnow`."""
     first = {"importlib", "warnings", "contextlib", "types", "functools", "collections", "keyword", "operator"}
@@ -103,7 +102,6 @@ def test_as_a_module_of_python_winnow_leaves_the_working_directory_at_once(tmp_p
     assert not said.exists(), said.read_text()
 
 
-@pytest.mark.processes
 def test_a_module_that_the_recipe_names_is_found_beside_it_with_the_modules_that_it_imports(
     lid_model: None, tmp_path: Path
 ) -> None:
@@ -131,7 +129,6 @@ def test_only_a_module_found_there_finds_others_there(tmp_path: Path, monkeypatc
         import beside_nobody  # type: ignore[import-not-found] # noqa: F401
 
 
-@pytest.mark.processes
 def test_every_python_that_winnow_starts_looks_for_no_modules_in_its_working_directory() -> None:
     """A process is started by `python_module`, or says `-I` itself."""
     unsafe = []

@@ -23,6 +23,8 @@ from winnow.runners.stages import store_stages as stages
 from winnow.schemas.errors import StageError, WinnowError
 from winnow.schemas.recipe import load_recipe
 
+pytestmark = pytest.mark.processes
+
 ONE = Engine("local", 1)
 
 
@@ -47,7 +49,6 @@ def elsewhere(crawl: Path, tmp_path: Path, name: str) -> Path:
     return folder
 
 
-@pytest.mark.processes
 @pytest.mark.beam
 def test_one_worker_two_workers_replays_and_a_moved_checkout_give_one_tree(crawl: Path, tmp_path: Path) -> None:
     expected = ingest(crawl)
@@ -181,7 +182,6 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         yield disk
 
 
-@pytest.mark.processes
 def test_a_full_disk_is_one_clear_line_and_a_rerun_continues(small_disk: Path, tmp_path: Path) -> None:
     write_crawl(tmp_path / "in", archives=2, pages=20)
     recipe = write_recipe(tmp_path / "in", "main")
@@ -310,7 +310,6 @@ def test_a_key_that_repeats_across_the_parts_of_a_file_is_found_whatever_ran_bef
     assert_clean(crawl)
 
 
-@pytest.mark.processes
 def test_an_archive_inside_an_archive_does_not_deceive_the_parts(crawl: Path) -> None:
     """A stored .warc.gz in the payload looks like members to a part that begins inside it."""
     inner = (crawl / "crawl" / "0.warc.gz").read_bytes() * 4

@@ -9,6 +9,8 @@ import pytest
 from tests.faults.crawl import write_crawl, write_recipe
 from tests.faults.winnow import run, run_here, tree_hash
 
+pytestmark = pytest.mark.processes
+
 LETHAL = '''
 """An extractor that some pages kill, as a fault in a native library would."""
 

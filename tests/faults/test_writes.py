@@ -19,6 +19,8 @@ from tests.made_once import made_once
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.local import LocalStore
 
+pytestmark = pytest.mark.processes
+
 RECIPE = """
 version: 1
 store: {{path: store, seed: 7, shard_rows: 8}}
@@ -113,7 +115,6 @@ CASES: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize(
     ("case", "every"),
     [

@@ -13,6 +13,8 @@ from tests.messages import assert_told
 from winnow.filters import extractors
 from winnow.filters.extraction.extract_resiliparse import EXTRACTOR
 
+pytestmark = pytest.mark.processes
+
 FAST = replace(EXTRACTOR, name="fast")
 RECIPE = """\
 version: 1

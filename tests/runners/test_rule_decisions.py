@@ -38,6 +38,8 @@ from winnow.runners.stages.running.engine_jobs import EngineJobs
 from winnow.runners.stages.running.stage_run import StageRun
 from winnow.schemas.recipe import load_recipe
 
+pytestmark = pytest.mark.processes
+
 RECIPE = """\
 version: 1
 store: {path: store, shard_rows: 8}

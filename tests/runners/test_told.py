@@ -29,6 +29,8 @@ from winnow.runners.commands.core.demo import (
 from winnow.runners.demo import make_crawl
 from winnow.schemas.identity import Json, canonical_json
 
+pytestmark = pytest.mark.processes
+
 GOLDEN = TESTS / "golden" / "told"
 RECIPES = TESTS.parent / "recipes"
 

@@ -199,6 +199,7 @@ RUNS = "from {} import Pair; from takes import first; print(first(Pair(1, 2)))"
 PAIR = "from typing import NamedTuple\n\n\nclass Pair(NamedTuple):\n    {}: int\n    {}: int\n"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("edited", "printed"),
     [
@@ -234,6 +235,7 @@ print(sum(_compacted.stats.cache_hits.values()), sum(_compacted.stats.cache_miss
 """
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the names are those of x86-64")
 def test_machine_code_for_a_named_cpu_is_found_by_all_that_name_it(tmp_path: Path) -> None:
     def run(**named: str) -> str:

@@ -20,6 +20,8 @@ from winnow.filters.language.identification.own.network import read_network
 from winnow.filters.language.identification.own.sureness import COLUMNS
 from winnow.filters.language.identification.scripts import dominant_scripts
 
+pytestmark = pytest.mark.processes
+
 SYLLABLES = {"eng": ("th", "ing", "ow", "sh"), "fin": ("kk", "yö", "ää", "tta"), "pol": ("szcz", "ąć", "rz", "ów")}
 LABELS = ["Latn eng", "Latn fin", "Latn pol"]
 

@@ -86,8 +86,8 @@ def _join(config: PdqConfig, values: pa.Array, _: Positions, block: int, blocks:
 def _compare(config: PdqConfig, values: pa.Array) -> Compare:
     hashes = hash_words(values)
 
-    def compare(lines: slice) -> MemberSimilarities:
-        apart = np.bitwise_count(hashes[lines, None] ^ hashes[None]).sum(axis=2, dtype=np.int64)
+    def compare(some: Positions, others: Positions) -> MemberSimilarities:
+        apart = np.bitwise_count(hashes[some, None] ^ hashes[others]).sum(axis=2, dtype=np.int64)
         similarity = 1 - apart / HASH_BITS
         return MemberSimilarities(similarity, similarity, apart <= config.radius)
 

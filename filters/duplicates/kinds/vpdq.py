@@ -113,12 +113,11 @@ def _judged(
 
 
 def _compare(config: VpdqConfig, values: pa.Array) -> Compare:
-    videos, there = FrameLists.of(values.to_pylist()), np.arange(len(values))
+    videos = FrameLists.of(values.to_pylist())
 
-    def compare(lines: slice) -> MemberSimilarities:
-        here = there[lines]
-        found = _judged(config, videos, videos, (np.repeat(here, len(there)), np.tile(there, len(here))))
-        shape = (len(here), len(there))
+    def compare(some: Positions, others: Positions) -> MemberSimilarities:
+        found = _judged(config, videos, videos, (np.repeat(some, len(others)), np.tile(others, len(some))))
+        shape = (len(some), len(others))
         return MemberSimilarities(found.there.reshape(shape), found.back.reshape(shape), found.enough.reshape(shape))
 
     return compare

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.filters.duplicates.components import Edges, spanning_forest
+from winnow.filters.duplicates.components import Edges, Forest
 from winnow.filters.duplicates.perceptual.hamming import BANDS, HammingPairs, radius_pairs
 
 _NONE = np.iinfo(np.int64).max
@@ -55,17 +55,16 @@ def send_to_partitions(hashes: NDArray[np.uint64], split: int) -> Iterator[tuple
 def join_partition(hashes: NDArray[np.uint64], partition: int, split: int, radius: int) -> PartitionJoin:
     """Join the hashes of one partition, its own and copies, in any order; ties go to the first hash."""
     nearest = np.full(len(hashes), _NONE)  # the distance, then the position
-    forest = (np.zeros(0, np.uint64), np.zeros(0, np.uint64))
+    forest = Forest(len(hashes))
     for joined in partition_pairs(hashes, partition, split, radius):
         first, second = joined.first, joined.second
         distance = joined.distance.astype(np.int64) << _DISTANCE
         np.minimum.at(nearest, first, distance | second)
         np.minimum.at(nearest, second, distance | first)
-        edges = (first.astype(np.uint64), second.astype(np.uint64))
-        forest = spanning_forest(*(np.concatenate(ends) for ends in zip(forest, edges, strict=True)))
+        forest.join(first, second)
     matched = np.flatnonzero(nearest < _NONE)
     found = nearest[matched]
-    return PartitionJoin(matched, found & ((1 << _DISTANCE) - 1), found >> _DISTANCE, forest)
+    return PartitionJoin(matched, found & ((1 << _DISTANCE) - 1), found >> _DISTANCE, forest.edges)
 
 
 def partition_pairs(hashes: NDArray[np.uint64], partition: int, split: int, radius: int) -> Iterator[HammingPairs]:

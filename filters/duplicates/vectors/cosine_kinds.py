@@ -218,11 +218,11 @@ def _similar_pairs(
 
 def _compare(config: CosineSettings, values: pa.Array) -> Compare:
     vectors = _vectors_of(values)
-    lengths, columns = whole_lengths(vectors), vectors.astype(np.float32).T
+    lengths, numbers = whole_lengths(vectors), vectors.astype(np.float32)
 
-    def compare(lines: slice) -> MemberSimilarities:
-        products = (vectors[lines].astype(np.float32) @ columns).astype(np.float64)
-        cosines = np.minimum(products / (lengths[lines, None] * lengths[None]), 1.0)
+    def compare(some: Positions, others: Positions) -> MemberSimilarities:
+        products = (numbers[some] @ numbers[others].T).astype(np.float64)
+        cosines = np.minimum(products / (lengths[some, None] * lengths[others]), 1.0)
         return MemberSimilarities(cosines, cosines, cosines >= config.min_similarity)
 
     return compare

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.filters.duplicates.components import Edges, spanning_forest
+from winnow.filters.duplicates.components import Edges, Forest
 from winnow.schemas.kernels import kernel
 
 MAX_DIMENSIONS: Final = 16_384
@@ -86,13 +86,12 @@ def join_cosines(vectors: Vectors, min_cosine: float) -> CosineJoin:
     """Join vectors, in any order; of several equally close ones, the first is the nearest."""
     best = np.full(len(vectors), -1.0)
     nearest = np.full(len(vectors), len(vectors))
-    forest = (np.zeros(0, np.uint64), np.zeros(0, np.uint64))
+    forest = Forest(len(vectors))
     for found in cosine_pairs(vectors, min_cosine):
         _keep_best(best, nearest, found.first, found.second, found.cosine)
-        edges = (found.first.astype(np.uint64), found.second.astype(np.uint64))
-        forest = spanning_forest(*(np.concatenate(ends) for ends in zip(forest, edges, strict=True)))
+        forest.join(found.first, found.second)
     matched = np.flatnonzero(best >= 0)
-    return CosineJoin(matched, nearest[matched], best[matched], forest)
+    return CosineJoin(matched, nearest[matched], best[matched], forest.edges)
 
 
 def _above(

@@ -82,7 +82,8 @@ def _differences(recipe: Recipe, entry: PresetRules) -> list[str]:
         own = asdict(configure(measure, where)[1])
         plain = replace(measure, options=MapNode((), measure.place), preset=preset.name)
         theirs = asdict(configure(plain, where)[1])
-        differing = [name for name in theirs if own[name] != theirs[name]]
+        # What a preset has none of, such as evaluation sets, each recipe gives itself.
+        differing = [name for name in theirs if theirs[name] != () and own[name] != theirs[name]]
         if differing:
             values = ", ".join(f"{name} {theirs[name]!r}, here {own[name]!r}" for name in differing)
             found.append(f"{preset.name} measures {layer} with {values}")

@@ -233,6 +233,15 @@ def share_name(prefix: str) -> str:
     return prefix.removeprefix(layout.SHARES).removesuffix("/")
 
 
+def writer(objects: ObjectStore) -> Holder | None:
+    """Who writes to the whole store, as far as that is known at once: a process of another host may have died."""
+    term = _current(objects, layout.LEASES)
+    holder = None if term is None else _holder(objects, term)
+    if holder is None or holder.host != platform.node():
+        return holder
+    return holder if holder.boot == boot_id() and started(holder.process) == holder.started else None
+
+
 def require_lease(objects: ObjectStore) -> None:
     """Checks the lease before anything is dropped that another writer may be using: a writer taken for dead may resume.
 

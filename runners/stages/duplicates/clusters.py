@@ -173,11 +173,12 @@ def _overview_json(one: Overview, excerpts: Excerpts) -> dict[str, Json]:
     return {
         **table("", KINDS, [one]).without("kind", "means", "of", "share").to_json()[0],
         "sizes": dict(zip(BIN_NAMES, one.sizes, strict=True)),
-        "largest": [_cluster_json(cluster, one.kind, excerpts) for cluster in one.largest],
+        "largest": [cluster_json(cluster, one.kind, excerpts) for cluster in one.largest],
     }
 
 
-def _cluster_json(cluster: Cluster, kind: Kind, excerpts: Excerpts) -> dict[str, Json]:
+def cluster_json(cluster: Cluster, kind: Kind, excerpts: Excerpts) -> dict[str, Json]:
+    """A cluster, with the beginnings of the texts of its examples."""
     return {
         "cluster": cluster.id,
         "rows": cluster.rows,

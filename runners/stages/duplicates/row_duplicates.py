@@ -92,12 +92,13 @@ def _membership_json(membership: Membership, members: Members | None, dropped: D
         "matched": membership.matched,
         "by": membership.by,
         "found": None if members is None else members.found,
-        "members": [] if members is None else [_member_json(one, dropped) for one in members.shown],
+        "members": [] if members is None else [member_json(one, dropped) for one in members.shown],
         "not_listed": 0 if members is None else members.found - len(members.shown),
     }
 
 
-def _member_json(member: Member, dropped: DuplicateDrops) -> dict[str, Json]:
+def member_json(member: Member, dropped: DuplicateDrops) -> dict[str, Json]:
+    """A row of a cluster, or an item, and whether the plan drops it as a duplicate."""
     return {
         "id": member.place.id,
         **({} if member.item is None else {"item": member.item, **_facts_json(member)}),

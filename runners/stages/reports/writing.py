@@ -65,7 +65,7 @@ def write_report(
     text = () if recipe is None else recipe.config.text
     thresholds = () if decisions is None else tuple(decisions.thresholds(text))
     scores = overviews(read, recipe, decisions)
-    plan = plan or _plan(store, generation, recipe)
+    plan = plan or mixture_if_drawn(store, generation, recipe)
     remembered, now = _remembered(store), figures_of(summary, rules, plan)
     examples = Examples(
         unfinished=unfinished,
@@ -127,7 +127,7 @@ def _remembered(store: Store) -> Remembered | None:
         return None
 
 
-def _plan(store: Store, generation: Generation, recipe: BoundRecipe | None) -> MixturePlan | None:
+def mixture_if_drawn(store: Store, generation: Generation, recipe: BoundRecipe | None) -> MixturePlan | None:
     """The mixture that the recipe asks for, if it is made."""
     if recipe is None or recipe.config.mix is None:
         return None

@@ -16,6 +16,8 @@ from benchmarks.parity.show import as_json, print_comparison
 from winnow.filters.presets import Preset, preset_rule
 from winnow.schemas.errors import WinnowError
 
+pytestmark = pytest.mark.processes
+
 PRESET = Preset(
     name="few_lines",
     summary="pages of fewer than three lines",

@@ -13,6 +13,8 @@ from benchmarks.safety_parity.planting import all_planters
 from tests.benchmarks.safety_parity.test_planting import needs_pii, needs_words
 from winnow.pipelines.assets import AssetError, AssetFiles
 
+pytestmark = pytest.mark.processes
+
 
 def has_sites() -> bool:
     try:

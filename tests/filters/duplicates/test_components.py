@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from winnow.filters.duplicates.components import (
     Edges,
+    Forest,
     Vertices,
     components,
     downward,
@@ -114,6 +115,17 @@ def test_forests_of_parts_merge_to_the_forest_of_the_whole(pairs: Pairs, parts: 
     nested = merge_forests([merge_forests(reversed(forests[: parts // 2])), merge_forests(forests[parts // 2 :])])
 
     assert _pairs(flat) == _pairs(nested) == _forest(pairs)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=60), st.integers(1, 6))
+def test_a_forest_grows_by_parts_to_that_of_the_whole(pairs: Pairs, parts: int) -> None:
+    forest = Forest(31)
+
+    for part in range(parts):
+        forest.join(*np.array(pairs[part::parts], np.int64).reshape(-1, 2).T)
+
+    assert _pairs(forest.edges) == _forest(pairs)
 
 
 @settings(deadline=None)

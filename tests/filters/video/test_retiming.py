@@ -14,6 +14,8 @@ from winnow.filters.video.decode.showing_order import ShowingOrder
 from winnow.filters.video.decode.signal_requests import Clip, Signal
 from winnow.filters.video.decode.watching import VideoPass
 
+pytestmark = pytest.mark.processes
+
 MIMES = {"mp4": "video/mp4", "avi": "video/x-msvideo", "matroska": "video/matroska"}
 
 REORDERED = {

@@ -26,6 +26,8 @@ from winnow.runners.stages import store_stages as stages
 from winnow.schemas.recipe import load_recipe
 from winnow.schemas.records import FilePart
 
+pytestmark = pytest.mark.processes
+
 RECIPE = """
 version: 1
 store: {path: store}

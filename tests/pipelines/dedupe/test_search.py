@@ -75,6 +75,7 @@ def true_clusters(texts: dict[str, str], threshold: float) -> set[frozenset[str]
     return {frozenset(found) for found in networkx.connected_components(similar)}
 
 
+@pytest.mark.processes
 def test_the_result_does_not_depend_on_order_files_shards_or_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,6 +104,7 @@ def test_little_is_compared_in_this_process_with_the_result_of_an_engine(
         assert layer(tmp_path / "here", kind) == layer(tmp_path / "engine", kind)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("size", [512 << 10, 1 << 30], ids=["several shards in a group", "one group"])
 def test_the_result_does_not_depend_on_how_shards_are_grouped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
@@ -162,6 +164,21 @@ def test_pairs_that_estimates_cannot_decide_are_decided_by_shingles(tmp_path: Pa
     assert clusters(tmp_path) <= truth  # some pairs share no band, as the curve says; none is joined wrongly
     decided = {row["by"] for row in layer(tmp_path, "near").values() if row["by"] is not None}
     assert "jaccard" in decided
+
+
+def test_a_similarity_of_just_the_threshold_is_similar(tmp_path: Path) -> None:
+    """Thirty shingles of forty are common: 0.75, which is a float without error."""
+    rows: list[Row] = []
+    for number in range(12):
+        words = [f"w{number}x{place}" for place in range(44)]
+        rows += [{"id": f"{number}a", "text": " ".join(words[:34])}, {"id": f"{number}b", "text": " ".join(words)}]
+    write_pages(tmp_path, {"a": rows})
+    pairs = {frozenset({f"{number}a", f"{number}b"}) for number in range(12)}
+    search(tmp_path)
+    assert clusters(tmp_path)  # those that share a band
+    assert clusters(tmp_path) <= pairs
+    search(tmp_path, "{near: {min_similarity: 0.7501}}")
+    assert not clusters(tmp_path)
 
 
 def test_equal_texts_are_found_despite_different_white_space(tmp_path: Path) -> None:

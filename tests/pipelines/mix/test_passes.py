@@ -93,7 +93,12 @@ FEATURES = {
 }
 
 
-@pytest.mark.parametrize("feature", FEATURES)
+ALWAYS = ("a budget in tokens", "a split by number", "softmax")  # the others take seconds each
+
+
+@pytest.mark.parametrize(
+    "feature", [pytest.param(one, marks=() if one in ALWAYS else pytest.mark.processes) for one in FEATURES]
+)
 def test_tasks_plan_and_draw_what_one_process_does(feature: str, small_tasks: None) -> None:
     mixed = mixing(texts(), FEATURES[feature], shard_rows=27, name=feature.replace(" ", "-"))
     for sample in (Fraction(1), Fraction(1, 7)) if feature == "stages" else (Fraction(1),):

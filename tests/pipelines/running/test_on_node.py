@@ -104,6 +104,15 @@ def test_a_cache_that_cannot_be_written_is_passed_over(monkeypatch: pytest.Monke
     assert Path(found).is_relative_to(tmp_path)
 
 
+def test_a_machine_that_has_no_cache_yet_gets_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WINNOW_ASSETS", str(tmp_path / "no/such/folder"))
+    (tmp_path / "store/files").mkdir(parents=True)
+    told(monkeypatch, Node(str(tmp_path / "store"), (NodeFile("/lists/sites.txt", stored(tmp_path, "foo")),)))
+    found = Path(str(taken("/lists/sites.txt")))
+    assert found.read_text() == "foo"
+    assert found.is_relative_to(tmp_path / "no/such/folder")
+
+
 def test_users_own_files_are_private_and_former_ones_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("WINNOW_ASSETS", str(tmp_path / "assets"))
     (tmp_path / "assets/from-stores").mkdir(parents=True)  # as earlier versions left it

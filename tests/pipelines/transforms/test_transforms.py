@@ -25,6 +25,8 @@ from winnow.pipelines.transforms import Annotate, FromBatches, NearDuplicates, R
 from winnow.pipelines.transforms.annotate import Entry
 from winnow.schemas.errors import WinnowError
 
+pytestmark = pytest.mark.processes
+
 WORDS = [
     f"{first}{last}" for first in ("stone", "river", "cloud", "maple") for last in ("bank", "ward", "light", "fall")
 ]

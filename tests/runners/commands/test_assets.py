@@ -1,6 +1,7 @@
 """`winnow assets`: what there is, whether it is here, and names that are not known."""
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from tests.messages import assert_refused
 from winnow.pipelines.assets import AssetError, all_assets
 from winnow.runners.commands.manage.assets import COMMAND
+from winnow.schemas.assets import BuiltAsset
 
 
 def run(*arguments: str) -> int:
@@ -47,3 +49,27 @@ def test_an_optional_one_is_fetched_by_its_name_alone(
     capsys.readouterr()
     assert run() == 0
     assert capsys.readouterr().out.splitlines()[0].endswith("optional")
+
+
+def _ready(_sources: Mapping[str, Path], target: Path) -> None:
+    target.write_text("made")
+
+
+def _wanting(_sources: Mapping[str, Path], _target: Path) -> None:
+    raise ModuleNotFoundError("No module named 'h6py'", name="h6py")
+
+
+def test_an_asset_that_cannot_be_made_here_stops_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = [
+        BuiltAsset(name, name, of=(), make=make, version=1, file=f"{name}.txt", licence="MIT", extra=extra)
+        for name, make, extra in (("one", _ready, None), ("two", _wanting, "toxicity"), ("three", _ready, None))
+    ]
+    monkeypatch.setattr("winnow.pipelines.assets.all_assets", lambda: made)
+    assert run("fetch") == 0
+    words = [line.split()[:2] for line in capsys.readouterr().out.splitlines()][:3]  # before kernels
+    assert words == [["one", "fetched"], ["two", "skipped"], ["three", "fetched"]]
+    assert run("fetch") == 0
+    words = [line.split()[:2] for line in capsys.readouterr().out.splitlines()][:3]
+    assert words == [["one", "already"], ["two", "skipped"], ["three", "already"]]

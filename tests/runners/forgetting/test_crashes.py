@@ -27,6 +27,8 @@ from winnow.pipelines.store.location import open_store_at
 from winnow.runners.commands.main import main
 from winnow.schemas.recipe import load_recipe
 
+pytestmark = pytest.mark.processes
+
 
 class CrashError(Exception):
     """The process is gone."""
@@ -135,7 +137,6 @@ def test_a_purge_that_ends_after_any_change(forgotten: Path, tmp_path: Path, mon
         assert "purge.json" not in contents(folder / "store")
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize(
     "seen",
     [
@@ -189,7 +190,6 @@ def killed_purge(forgotten: Path, tmp_path: Path, seen: str) -> Path:
     pytest.fail(f"{ATTEMPTS} purges ended before they could be killed at {seen}")
 
 
-@pytest.mark.processes
 def test_a_dry_run_of_the_collector_leaves_a_purge_that_was_begun(
     forgotten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -30,6 +30,8 @@ from winnow.schemas.environment.temporary_root import RUN_FOLDER_VARIABLE
 from winnow.schemas.errors import ExportError
 from winnow.schemas.recipe import load_recipe
 
+pytestmark = pytest.mark.processes
+
 ONE = Engine("local", 1)
 SILENT = Console(quiet=True)
 SELECTORS = ("--domain", HOST, "--url", "http://5.example")
@@ -144,7 +146,6 @@ def test_an_export_whose_record_is_lost_is_named_by_its_copy(crawl: Path, capsys
     assert [path.name for path in sorted((crawl / "store" / "copies").iterdir())] == [one.name for one in records]
 
 
-@pytest.mark.processes
 def test_an_export_is_named_after_a_purge_until_it_is_written_again(
     crawl: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

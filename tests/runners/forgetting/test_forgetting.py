@@ -25,6 +25,8 @@ from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import store_stages as stages
 from winnow.schemas.recipe import load_recipe
 
+pytestmark = pytest.mark.processes
+
 ONE = Engine("local", 1)
 SELECTORS = ("--domain", HOST, "--url", "http://5.example")
 
@@ -154,7 +156,6 @@ def samples() -> list[dict[str, Any]]:
     return [row for one in rows for batch in opened.batches(one) for row in batch.to_pylist()]
 
 
-@pytest.mark.processes
 def test_what_comes_after_a_purge_brings_nothing_back(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A new operator, files that changed, and a crawl that holds the same address once more."""
     assert forget(*SELECTORS) == 0

@@ -21,6 +21,8 @@ from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.store_stages import ingest
 from winnow.schemas.recipe import load_recipe
 
+pytestmark = pytest.mark.processes
+
 RECIPE = """
 version: 1
 store: {path: store}

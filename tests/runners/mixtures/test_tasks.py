@@ -11,6 +11,8 @@ from winnow.pipelines.running.job_tasks import ROWS_HERE_VARIABLE
 from winnow.runners.stages.running import engine_jobs
 from winnow.runners.stages.running.engine_jobs import EngineJobs
 
+pytestmark = pytest.mark.processes
+
 STAGES = (
     "{unit: tokens, tokenizer: bytes, split: {validation: 0.1}, stages: {core: {budget: 20_000}, "
     "late: {budget: 9_000, where: text.length.characters > 300, bands: {by: text.length.characters, top: 0.4}}}}"

@@ -18,6 +18,8 @@ from tests.runners.test_annotate import table
 from winnow.runners.stages import meetings
 from winnow.runners.stages.running.engine_jobs import EngineJobs
 
+pytestmark = pytest.mark.processes
+
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
 
 RECIPE = """
@@ -75,7 +77,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.processes
 def test_pictures_of_a_crawl_are_measured_and_have_what_their_pages_say(folder: Path) -> None:
     ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
     rows = {row["url"]: row for row in table(folder, "samples").to_pylist()}

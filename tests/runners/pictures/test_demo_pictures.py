@@ -29,6 +29,8 @@ from winnow.runners.demo.photos.drawing import SCENERIES, landscape
 from winnow.runners.demo.photos.planted import CAPTIONS, FILES, HARM, KINDS
 from winnow.runners.stages.opening import bound_recipe
 
+pytestmark = pytest.mark.processes
+
 pytest.importorskip("PIL.Image", reason="needs the extra `image`")
 
 DOCUMENTATION = Path(__file__).parents[3] / "docs" / "tutorial" / "demo.md"

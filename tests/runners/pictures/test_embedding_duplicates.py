@@ -15,6 +15,8 @@ from tests.runners.test_annotate import table
 from winnow.filters.duplicates.vectors import cells
 from winnow.filters.models.onnx.writing import OnnxGraph
 
+pytestmark = pytest.mark.processes
+
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
 pytest.importorskip("faiss", reason="needs the extra `embeddings`")
 pytest.importorskip("onnxruntime", reason="needs the extra `image-models`")

@@ -13,6 +13,8 @@ from tests.runners.test_annotate import table
 from winnow.filters.duplicates.kinds import pdq
 from winnow.pipelines.dedupe import clusters as module
 
+pytestmark = pytest.mark.processes
+
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
 
 RECIPE = """
@@ -167,7 +169,6 @@ def test_split_bands_and_star_contraction_give_the_same_values(
     assert rows(searched(pictures, "split"), "pdq") == rows(store, "pdq")
 
 
-@pytest.mark.processes
 def test_a_recipe_may_list_the_hashes_among_its_measurements(pictures: Path, store: Path) -> None:
     folder = pictures / "listed"
     folder.mkdir()

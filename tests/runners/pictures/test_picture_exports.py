@@ -12,6 +12,8 @@ from tests.faults.winnow import assert_clean, ended, run_here
 from tests.filters.image.networks import loaded, photograph
 from tests.messages import assert_told
 
+pytestmark = pytest.mark.processes
+
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
 
 RECIPE = """

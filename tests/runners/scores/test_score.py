@@ -38,6 +38,8 @@ from winnow.runners.stages import store_stages as stages
 from winnow.schemas.errors import RecipeError, ScoreError, StoreError
 from winnow.schemas.recipe import Recipe, load_recipe
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -360,7 +362,6 @@ def test_workers_ask_for_what_the_recipe_says(folder: Path) -> None:
     assert hints == {"accelerator": gpu.encode(), "min_ram_bytes": b"2147483648"}
 
 
-@pytest.mark.processes
 def test_what_is_asked_of_workers_changes_no_value(folder: Path) -> None:
     gpu = "type:nvidia-tesla-t4;count:1;install-nvidia-driver"
     recipe = write(folder, TRAINED + f"    accelerator: {gpu}\n    min_ram_bytes: 2 GiB\n")

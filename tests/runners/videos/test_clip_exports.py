@@ -16,6 +16,8 @@ from tests.trainers import require_trainer_package, run_trainer
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.video.decode.watching import VideoPass
 
+pytestmark = pytest.mark.processes
+
 FILMS = """
 version: 1
 store: {path: films-store, seed: 7}

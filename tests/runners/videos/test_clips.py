@@ -23,6 +23,8 @@ from winnow.schemas.identity import sample_id
 from winnow.schemas.recipe.model import ClipsConfig
 from winnow.schemas.records import FilePart
 
+pytestmark = pytest.mark.processes
+
 FILMS = """
 version: 1
 store: {path: films-store, seed: 7}

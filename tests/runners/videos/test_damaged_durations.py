@@ -9,6 +9,8 @@ from tests.faults.winnow import ended, run_here
 from tests.filters.video.films import Film
 from tests.runners.test_annotate import table
 
+pytestmark = pytest.mark.processes
+
 HOURS = 10 * 3600  # seconds
 
 RECIPE = """

@@ -26,6 +26,8 @@ from winnow.runners.demo.films import make_films
 from winnow.runners.demo.films.filming import RATE, Shot, frames
 from winnow.runners.demo.films.planted import KINDS
 
+pytestmark = pytest.mark.processes
+
 DOCUMENTATION = Path(__file__).parents[3] / "docs" / "tutorial" / "demo.md"
 
 

@@ -3,8 +3,12 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.faults.winnow import ended, run_here
 from tests.filters.video.test_subtitles import SAID, subtitled
+
+pytestmark = pytest.mark.processes
 
 RECIPE = """
 version: 1

@@ -9,6 +9,8 @@ from tests.filters.image.networks import loaded
 from tests.filters.video.films import Film
 from tests.runners.test_annotate import table
 
+pytestmark = pytest.mark.processes
+
 RECIPE = """
 version: 1
 store: {path: store, seed: 7}

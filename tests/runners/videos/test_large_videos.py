@@ -13,6 +13,8 @@ from tests.pipelines.ingest.made_archives import Capture, Kind, write_warc
 from tests.runners.pictures.test_picture_exports import members
 from tests.runners.test_annotate import table
 
+pytestmark = pytest.mark.processes
+
 RECIPE = """
 version: 1
 store: {path: store, seed: 7}

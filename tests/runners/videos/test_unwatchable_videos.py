@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.faults.winnow import run_here
 from tests.filters.video.films import Film, with_tracks
 from tests.messages import assert_told
 from tests.runners.test_annotate import table
+
+pytestmark = pytest.mark.processes
 
 RECIPE = """
 version: 1

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from tests.faults.winnow import ended, run_here, tree_hash
 from tests.runners.test_annotate import table
 
+pytestmark = pytest.mark.processes
+
 av = pytest.importorskip("av", reason="needs the extra `video`")
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
 

@@ -14,6 +14,8 @@ from tests.filters.video.drawn import scene
 from tests.runners.pictures.test_picture_duplicates import clusters, rows
 from tests.runners.videos.test_video_duplicates import RATE, write
 
+pytestmark = pytest.mark.processes
+
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
 pytest.importorskip("faiss", reason="needs the extra `embeddings`")
 
@@ -77,7 +79,6 @@ def once(films: Path) -> tuple[Path, str]:
     return searched(films, "one-worker", 4, 1)
 
 
-@pytest.mark.processes
 def test_edited_copies_are_one_cluster_and_strangers_are_in_none(once: tuple[Path, str]) -> None:
     folder, said = once
     (copies,) = clusters(folder, "video_embedding")

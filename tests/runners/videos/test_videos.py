@@ -16,6 +16,8 @@ from tests.faults.winnow import assert_clean, ended, run_here, tree_hash
 from tests.filters.video.films import Film, av
 from tests.runners.test_annotate import table
 
+pytestmark = pytest.mark.processes
+
 RECIPE = """
 version: 1
 store: {path: store, seed: 7, shard_rows: 3}

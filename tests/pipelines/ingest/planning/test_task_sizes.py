@@ -34,6 +34,8 @@ from winnow.schemas.errors import SourceError
 from winnow.schemas.recipe import load_recipe
 from winnow.schemas.records import FilePart, Generation
 
+pytestmark = pytest.mark.processes
+
 SHARD = 8 << 10
 FULL = 1000  # bytes that fill a shard, where nothing is read
 RECIPE = """
@@ -253,7 +255,6 @@ def test_a_key_that_repeats_in_another_part_is_found(tmp_path: Path) -> None:
     assert problems(tmp_path, store, generation) == []
 
 
-@pytest.mark.processes
 def test_a_changed_archive_is_refused_and_replaced_on_request(tmp_path: Path) -> None:
     store, first = ingested(crawl(tmp_path, one_archive))
     (tmp_path / "crawl" / "a.warc.gz").write_bytes(b"".join(pages(5000, 700)))

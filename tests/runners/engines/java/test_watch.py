@@ -15,6 +15,8 @@ from winnow.runners.engines.java.job_servers import JOB_SERVERS, JobServer, Serv
 from winnow.runners.engines.java.watch import OutputListener, java_watched
 from winnow.schemas.errors import StageError
 
+pytestmark = pytest.mark.processes
+
 
 @dataclass(frozen=True, slots=True)
 class Talking(Service):

@@ -16,6 +16,8 @@ from winnow.pipelines.query.cluster_counts import ESTIMATE
 from winnow.runners.commands.main import main
 from winnow.runners.facts.duplicates import similar
 
+pytestmark = pytest.mark.processes
+
 RECIPE = """\
 version: 1
 store: {path: store, seed: 7, shard_rows: 2000, task_bytes: 64 KiB}

@@ -37,6 +37,8 @@ from winnow.schemas.recipe import load_recipe
 from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.statistics import SAMPLES_STATISTICS
 
+pytestmark = pytest.mark.processes
+
 
 def engine_jobs(store: Store, workers: int) -> Jobs:
     """Every job on the engine, however small it is."""
@@ -191,7 +193,6 @@ def test_rows_that_share_an_id_or_have_another_source_are_found(
     assert shared == [f"2 rows share the id {one.hex()}" for one in sorted(ids.to_pylist()[:count])[:10]]
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize("command", [["audit"], ["forget", "--domain", HOST], ["gc", "--purge", "--dry-run"]])
 def test_commands_take_runners_workers_and_flags_for_beam(
     forgotten: Path, command: list[str], capfd: pytest.CaptureFixture[str]

@@ -1,0 +1,68 @@
+"""The amounts in which rows are counted: bytes, tokens, pixels and seconds, as far as they are measured."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.filters.image.decode.stills import DecodeLimits
+from winnow.pipelines.binding.sources import decode_limits
+from winnow.pipelines.binding.tokens import TOKENS_LAYER
+from winnow.pipelines.mix.candidates import pixels_of, seconds_of
+from winnow.pipelines.reading.columns import MEDIA, Column
+from winnow.pipelines.rules.map_shards import THREADS
+from winnow.pipelines.store.concurrency import map_in_order, table_threads
+from winnow.runners.inspect.frame import Frame
+from winnow.runners.inspect.measures import blocks_of, frame_layers, with_layers
+from winnow.runners.inspect.opened import Opened
+
+_TOKENS: Final = Column(TOKENS_LAYER, "tokens")
+Amounts = NDArray[np.int64] | NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class Units:
+    """Of each unit that some row has, the amount of every row."""
+
+    amounts: dict[str, Amounts]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all."""
+        return sum(amounts.nbytes for amounts in self.amounts.values())
+
+
+def units_of(opened: Opened, frame: Frame) -> Units:
+    """The amounts of every row, read from the store when they are first asked for."""
+    return opened.kept.get("units", lambda: _read(opened, frame))
+
+
+def _read(opened: Opened, frame: Frame) -> Units:
+    counted = TOKENS_LAYER in frame_layers(opened)
+    limits = DecodeLimits() if opened.recipe is None else decode_limits(opened.recipe.config)
+    columns = [MEDIA, *([_TOKENS] if counted else [])]
+    shards = with_layers(opened, frame, [column.layer for column in columns])
+    found = {name: np.zeros(frame.rows, np.int64) for name in ("tokens", "pixels", "seconds")}
+
+    def read_one(number: int) -> None:
+        at = int(frame.starts[number])
+        for block in blocks_of(frame, columns, shards[number]):
+            media = block[MEDIA.name]
+            own = slice(at, at + len(media))
+            found["pixels"][own] = pixels_of(media, limits.max_pixels)
+            found["seconds"][own] = seconds_of(media)
+            if counted:
+                tokens = pc.fill_null(block[_TOKENS.name], 0)
+                found["tokens"][own] = tokens.to_numpy(zero_copy_only=False)
+            at += len(media)
+
+    for _ in map_in_order(read_one, range(len(shards)), table_threads(opened.store.objects, THREADS)):
+        pass
+    some = {"bytes": frame.size} | found
+    return Units({name: _small(amounts) for name, amounts in some.items() if amounts.any()})
+
+
+def _small(amounts: Amounts) -> Amounts:
+    return amounts.astype(np.uint32) if amounts.min() >= 0 and amounts.max() < 1 << 32 else amounts

@@ -1,0 +1,55 @@
+/** The rows that a page is about, as the address says it. */
+
+import type { Filter, Range } from "../server/answers";
+import type { Edits, Query } from "./address.svelte";
+
+const TEXTS = ["source", "language", "reason", "first", "domain", "text"] as const;
+const RANGE = "range.";
+
+export type Choice = { key: string; name: string; value: string };
+
+export function filterOf(query: Query): Filter {
+  const filter: Filter = {};
+  for (const key of TEXTS) {
+    const value = query.get(key);
+    if (value) filter[key] = value;
+  }
+  const kept = query.get("kept");
+  if (kept) filter.kept = kept === "yes";
+  const ranges = rangesOf(query);
+  if (Object.keys(ranges).length) filter.ranges = ranges;
+  return filter;
+}
+
+export function rangesOf(query: Query): Record<string, Range> {
+  const ranges: Record<string, Range> = {};
+  for (const [key, value] of query) {
+    if (!key.startsWith(RANGE)) continue;
+    const [low = "", high = ""] = value.split("..");
+    ranges[key.slice(RANGE.length)] = [low === "" ? null : Number(low), high === "" ? null : Number(high)];
+  }
+  return ranges;
+}
+
+export function rangeEdit(column: string, range: Range | null): Edits {
+  return { [RANGE + column]: range === null ? null : `${range[0] ?? ""}..${range[1] ?? ""}` };
+}
+
+/** What is chosen, to be shown and taken back one by one. */
+export function choicesOf(query: Query): Choice[] {
+  const choices: Choice[] = [];
+  for (const key of TEXTS) {
+    const value = query.get(key);
+    if (value) choices.push({ key, name: key === "first" ? "first reason" : key, value });
+  }
+  const kept = query.get("kept");
+  if (kept) choices.push({ key: "kept", name: "decision", value: kept === "yes" ? "kept" : "dropped" });
+  for (const [key, value] of query) {
+    if (key.startsWith(RANGE)) choices.push({ key, name: key.slice(RANGE.length), value: value.replace("..", " to ") });
+  }
+  return choices;
+}
+
+export function withoutChoices(query: Query): Edits {
+  return Object.fromEntries(choicesOf(query).map((choice) => [choice.key, null]));
+}

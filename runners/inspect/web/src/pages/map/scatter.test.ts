@@ -1,0 +1,20 @@
+import { expect, it } from "vitest";
+import { boxOf, frameOf, nearest, within } from "./scatter";
+
+const X = [0, 10, 5];
+const Y = [0, 10, 5];
+const FRAME = frameOf(X, Y, 200, 124);
+
+it("fits all points by one scale", () => {
+  expect(FRAME.scale).toBe(10);
+  expect(within(X, Y, FRAME, boxOf([0, 0], [200, 124]))).toEqual([0, 1, 2]);
+});
+
+it("selects by a box, however it was dragged", () => {
+  expect(within(X, Y, FRAME, boxOf([110, 70], [90, 50]))).toEqual([2]);
+});
+
+it("finds the nearest point within reach", () => {
+  expect(nearest(X, Y, FRAME, [103, 60])).toBe(2);
+  expect(nearest(X, Y, FRAME, [150, 60])).toBeNull();
+});

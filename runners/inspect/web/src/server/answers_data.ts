@@ -1,0 +1,180 @@
+/** Answers about sites, duplicates, shards, and what else a store has. */
+
+import type { Progress } from "./answers";
+import type { SampleRow } from "./answers_samples";
+
+export interface Reason {
+  reason: string;
+  rows: number;
+}
+
+export interface Site {
+  /** Null for rows of files without addresses. */
+  domain: string | null;
+  rows: number;
+  kept: number | null;
+  bytes: number;
+  within: number;
+  across: number;
+  reasons: Reason[];
+}
+
+export interface Domains {
+  whole: { sites: number; rows: number; kept: number | null; bytes: number };
+  kinds: string[];
+  kind: string | null;
+  page: number;
+  pages: number;
+  rows: Site[];
+  undecided: string | null;
+  progress?: Progress | null;
+}
+
+export interface ClusterRow {
+  cluster: string;
+  rows: number;
+  texts: number | null;
+  sources: Record<string, number>;
+  languages: Record<string, number>;
+  lowest_similarity: number | null;
+  names: string[];
+  kept: string | null;
+  undecided: string | null;
+  text: string | null;
+  examples?: { id: string; text: string | null }[];
+}
+
+export interface Clusters {
+  kinds: string[];
+  kind: string;
+  of_items: boolean;
+  summary: { means: string; of: string; rows: number; clusters: number; rows_in_clusters: number; surplus: number; share: number; stale: boolean };
+  sizes: Record<string, number>;
+  alarms: Record<string, unknown>[];
+  remarks: string[];
+  page: number;
+  pages: number;
+  total: number;
+  rows: ClusterRow[];
+}
+
+/** A run of words: in both texts, only in the one that stays (`left`) and in this one (`right`), or left out. */
+export type DifferencePiece = { same: string } | { left: string; right: string } | { folded: number };
+
+export interface Member {
+  id: string;
+  source: string;
+  language: string | null;
+  url: string | null;
+  characters?: number | null;
+  similarity?: number | null;
+  by?: string | null;
+  /** The reason for which it is dropped; null if it stays. */
+  goes: string | null;
+  duplicate_of?: string | null;
+  equal?: boolean | null;
+  coarse?: boolean;
+  pieces?: DifferencePiece[] | null;
+  /** Of clusters of media: the sample and its item. */
+  row?: string;
+  item?: number | null;
+}
+
+export interface Cluster {
+  kind: string;
+  id: string;
+  of_items: boolean;
+  rows: number | null;
+  found: number;
+  forgotten: number;
+  kept: string;
+  undecided: string | null;
+  why: string[];
+  members: Member[];
+}
+
+export interface QuarantineRow {
+  file: string;
+  source: string;
+  offset: number | null;
+  length: number | null;
+  unit: string | null;
+  reason: string;
+  detail: string | null;
+  hex: string;
+}
+
+export interface Quarantine {
+  reasons: Reason[];
+  rows: QuarantineRow[];
+  page: number;
+  pages: number;
+}
+
+export interface Shard {
+  shard: string;
+  source: string;
+  rows: number;
+  bytes: number;
+  dropped: number | null;
+  seconds: number | null;
+  outlier: string | null;
+}
+
+export interface Shards {
+  rows: Shard[];
+  page: number;
+  pages: number;
+  outliers: number;
+}
+
+export interface Diff {
+  before: string;
+  after: string;
+  dropped: number;
+  kept: number;
+  by_language: { name: string; dropped: number; kept: number }[];
+  by_reason: { name: string; dropped: number; kept: number }[];
+  samples: { dropped: SampleRow[]; kept: SampleRow[] };
+}
+
+export interface Stratum {
+  stratum: string;
+  available: number;
+  asked: number | null;
+  given: number;
+  share: number;
+  epochs: number | null;
+}
+
+export interface Mixture {
+  unit: string;
+  outputs: { output: string; available: number; asked: number | null; given: number; epochs: number | null; samples: number }[];
+  by_output: { name: string; strata: Stratum[] }[];
+  notes: string[];
+}
+
+export interface FamilyShare {
+  family: string;
+  share_asked: number | null;
+  share_given: number;
+  epochs: number | null;
+}
+
+export interface Families {
+  families: { family: string; documents: number; kept: number | null }[];
+  unit: string | null;
+  outputs: { name: string; families: FamilyShare[] }[];
+  /** Why no mixture can be compared. */
+  missing: string | null;
+}
+
+export interface MapPoints {
+  x: number[];
+  y: number[];
+  cluster: number[];
+  ids: string[];
+  clusters: { name: string; rows: number }[];
+  sampled: number;
+  rows: number;
+}

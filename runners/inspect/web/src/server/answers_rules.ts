@@ -1,0 +1,136 @@
+/** Answers about rules: what they drop, and what others would. */
+
+import type { Progress } from "./answers";
+import type { SampleRow } from "./answers_samples";
+
+export interface Cut {
+  id: number;
+  column: string;
+  op: string;
+  /** Null where the threshold is a cell of a table, by language or another key. */
+  value: number | null;
+  by_language: boolean;
+  limits?: Record<string, number> | null;
+}
+
+export interface Rule {
+  reason: string;
+  list: string;
+  condition: string;
+  when_null?: string | null;
+  preset?: string | null;
+  fires: number;
+  first: number;
+  cuts: Cut[];
+}
+
+export interface Rules {
+  rules: Rule[];
+  rows: number;
+  kept: number;
+  bytes?: number;
+  kept_bytes?: number;
+  bytes_of?: string;
+  has_duplicates?: boolean;
+  progress?: Progress | null;
+}
+
+export interface Moved {
+  reason: string;
+  list: string;
+  cut: number;
+  value: number;
+  /** Whose cell of a table of thresholds. */
+  language?: string;
+}
+
+export interface Written {
+  reason: string;
+  list: string;
+  drop: string;
+}
+
+export interface Removed {
+  reason: string;
+  list: string;
+  remove: true;
+}
+
+export type Change = Moved | Written | Removed;
+
+export interface Histogram {
+  edges: number[];
+  counts: number[];
+  kept?: number[];
+  nulls: number;
+  ends?: [number, number] | null;
+  thresholds: { value: number | null; reason: string; list: string; cut: number; op: string }[];
+}
+
+export interface Amount {
+  rows: number;
+  bytes: number;
+}
+
+export interface BeforeAfter {
+  before: number;
+  after: number;
+}
+
+export interface Simulated {
+  exact: boolean;
+  why?: string | null;
+  kept: { before: Amount; after: Amount };
+  by_language: (BeforeAfter & { code: string })[];
+  by_source: (BeforeAfter & { name: string })[];
+  dropped_now: number;
+  kept_now: number;
+  samples: { dropped: SampleRow[]; kept: SampleRow[] };
+  progress?: Progress | null;
+}
+
+export interface Patch {
+  text: string;
+  diff: string;
+  /** A name beside the recipe that no file has. */
+  file: string;
+  saved: string | null;
+}
+
+/** What charts are chosen by: labels, or the ends of a measure. */
+export type Choice = (string | null)[] | [number | null, number | null];
+
+export interface Group {
+  label: string | null;
+  edge: number | null;
+  rows: number;
+  kept: number;
+  chosen: boolean;
+}
+
+export interface LinkedChart {
+  column: string;
+  groups: Group[];
+  edges: number[] | null;
+  ends: [number, number] | null;
+}
+
+export interface Linked {
+  rows: number;
+  kept: number;
+  dimensions: LinkedChart[];
+  progress?: Progress | null;
+}
+
+export interface HeatCell {
+  rows: number;
+  share: number;
+  first: number;
+}
+
+export interface Heatmap {
+  languages: { code: string; rows: number; kept: number }[];
+  rules: { reason: string; list: string; cells: HeatCell[] }[];
+  more_languages: number;
+  progress?: Progress | null;
+}

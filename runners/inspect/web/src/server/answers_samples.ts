@@ -1,0 +1,85 @@
+/** Answers about samples: lists of them, and all of one. */
+
+export interface SampleRow {
+  id: string;
+  source: string;
+  language: string | null;
+  reason: string | null;
+  kept: boolean | null;
+  url: string | null;
+  preview: string;
+  reasons?: string[];
+  bytes?: number;
+  /** Of samples beside a threshold: what is measured, and where the line is. */
+  value?: number | null;
+  column?: string;
+  op?: string;
+  limit?: number | null;
+}
+
+export interface Samples {
+  total: number;
+  rows: SampleRow[];
+  page: number;
+  size: number;
+  /** Of a search in texts that could not read them all: how far it came. */
+  searched?: { done: number; of: number } | null;
+}
+
+/** Places are those of the raw text, in UTF-16 units. */
+export interface Span {
+  from: number;
+  to: number;
+  kind: string;
+  layer: string;
+}
+
+export interface Edit {
+  from: number;
+  to: number;
+  kind: string;
+  written: string;
+}
+
+export interface MediaItem {
+  item: number;
+  mime: string | null;
+  bytes?: number | null;
+  width?: number | null;
+  height?: number | null;
+  seconds?: number | null;
+  nsfw?: boolean | null;
+}
+
+export interface RuleOfSample {
+  reason: string;
+  list: string;
+  condition: string;
+  fires: boolean;
+  values: Record<string, number | string | boolean>;
+}
+
+export interface Decided {
+  kept: boolean | null;
+  reasons: string[];
+  first: string | null;
+  words: string[];
+  rules: RuleOfSample[];
+  clusters: { kind: string; id: string; size: number; item?: number }[];
+  representative: string | null;
+}
+
+export interface Sample {
+  id: string;
+  source: string;
+  language: string | null;
+  url: string | null;
+  text: { raw: string | null; exported: string | null; cut?: boolean };
+  spans: Span[];
+  edits: Edit[];
+  not_edited: string[];
+  layers: Record<string, Record<string, unknown>>;
+  decision: Decided;
+  media: MediaItem[];
+  captions: unknown[];
+}

@@ -1,0 +1,31 @@
+/** Light or dark: as the system says, unless a person has switched. */
+
+export type Theme = "system" | "light" | "dark";
+const KEY = "winnow.theme";
+const ORDER: readonly Theme[] = ["system", "light", "dark"];
+
+class Themes {
+  chosen: Theme = $state(read());
+
+  constructor() {
+    show(this.chosen);
+  }
+
+  next(): void {
+    this.chosen = ORDER[(ORDER.indexOf(this.chosen) + 1) % ORDER.length] ?? "system";
+    localStorage.setItem(KEY, this.chosen);
+    show(this.chosen);
+  }
+}
+
+function read(): Theme {
+  const kept = localStorage.getItem(KEY);
+  return kept === "light" || kept === "dark" ? kept : "system";
+}
+
+function show(theme: Theme): void {
+  if (theme === "system") delete document.documentElement.dataset["theme"];
+  else document.documentElement.dataset["theme"] = theme;
+}
+
+export const themes = new Themes();

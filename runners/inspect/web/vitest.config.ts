@@ -1,0 +1,11 @@
+import { mergeConfig } from "vite";
+import { defineConfig } from "vitest/config";
+import built from "./vite.config";
+
+export default mergeConfig(
+  built,
+  defineConfig({
+    resolve: { conditions: ["browser"] },
+    test: { environment: "happy-dom", include: ["src/**/*.test.ts"] },
+  }),
+);
