@@ -1,7 +1,7 @@
 # `make help` lists the targets. Those that need .venv set it up first.
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kernels web test test-processes test-torch test-readers test-peers test-wheel test-assets test-optional test-conformance test-slice test-engines test-all engines lint types trainers clean
+.PHONY: help setup demo kernels web test test-processes test-torch test-readers test-peers test-page test-wheel test-assets test-optional test-conformance test-slice test-engines test-all engines lint types trainers clean
 
 PYTHON ?= python3
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, each of which would compile all modules again
@@ -101,7 +101,7 @@ test-assets: setup  ## make every model and list anew that is made here, and com
 kernels: setup  ## compile all kernels ahead
 	@$(BIN)/python -m winnow.runners.stages.running.warming
 
-# Once: a page is as its sources are. The first `winnow inspect` of a clone does the same.
+# A page is built once for its sources; the first `winnow inspect` of a clone does the same.
 web: setup  ## build the page of winnow inspect, with a Node that pip brings
 	$(BIN)/python -m winnow.runners.inspect.serving.page_build
 
@@ -112,7 +112,12 @@ test: setup kernels  ## run the tests that protect a change
 test-processes: setup kernels  ## run whole recipes, and the tests that kill, fork or measure processes
 	$(PYTEST) -n 2 --dist worksteal -m "processes and not engines and not large"
 
-test-wheel: setup kernels web  ## run the demo out of a wheel, in a fresh environment
+test-page: setup kernels web  ## test the page of winnow inspect: its parts, in the wheel, and in Chromium
+	@command -v chromium >/dev/null || echo "no chromium (apt-get install chromium): the page is not opened"
+	$(BIN)/python -m winnow.runners.inspect.serving.page_build test
+	$(BIN)/python -m pytest -q -m "page and not large" tests/packaging tests/runners/inspect
+
+test-wheel: setup kernels  ## run the demo out of a wheel, in a fresh environment
 	$(BIN)/python -m pytest -q -m wheel tests/packaging
 
 # Another sixteenth after each commit.
@@ -120,7 +125,7 @@ test-slice: setup kernels  ## run one part of what only test-all has, and of the
 	$(BIN)/python -m tools.slice
 
 # Every property at full size, large sizes, kills at random times, the examples' training loops, every engine and fault.
-test-all: setup kernels test-torch test-readers test-peers test-assets test-optional  ## run every test there is; hours
+test-all: setup kernels web test-torch test-readers test-peers test-assets test-optional  ## run every test there is; hours
 	@command -v chromium >/dev/null || echo "no chromium (apt-get install chromium): the report is not looked at"
 	WINNOW_TEST_THOROUGH=1 $(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist worksteal -m "not engines"
 	$(MAKE) test-engines

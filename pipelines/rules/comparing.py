@@ -80,6 +80,7 @@ class Move:
     old: str  # the reason; empty if kept
     new: str
     rows: int
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +201,8 @@ class ComparisonTasks:
             strict=True,
         )
         reasons = self._reasons(self.old, was), self._reasons(self.new, now)
-        pairs = Counter(zip(*(reason.to_pylist() for reason in reasons), strict=True))
+        spoken = languages.dictionary.take(languages.indices)
+        moved = Counter(zip(*(values.to_pylist() for values in (*reasons, spoken)), strict=True))
         table = pa.table(
             [
                 ids,
@@ -215,7 +217,7 @@ class ComparisonTasks:
                 put_part(self.old.steps.objects, self.old.steps.scratch, _CHANGED, number, batch)
         return Comparison(
             tuple(Cell(shard.source, *values) for values in columns if values[1]),
-            tuple(Move(old, new, rows) for (old, new), rows in sorted(pairs.items())),
+            tuple(Move(old, new, rows, language) for (old, new, language), rows in sorted(moved.items())),
             tuple(self._samples(table.filter(pa.array(lost)))),
             tuple(self._samples(table.filter(pa.array(gained)))),
         )
@@ -286,7 +288,7 @@ def _only(mine: DecisionTasks, other: DecisionTasks) -> dict[str, int]:
 def _merged(parts: Iterable[Comparison], shown: int) -> Comparison:
     """The sum of the parts, with `shown` samples a side; without what only one store has."""
     cells: dict[tuple[str, str], Cell] = {}
-    moves: Counter[tuple[str, str]] = Counter()
+    moves: Counter[tuple[str, str, str]] = Counter()
     lost, gained = list[ChangedSample](), list[ChangedSample]()
     misfit = None
     for part in parts:
@@ -294,12 +296,12 @@ def _merged(parts: Iterable[Comparison], shown: int) -> Comparison:
             key = cell.source, cell.language
             cells[key] = cells[key] + cell if key in cells else cell
         for move in part.moves:
-            moves[move.old, move.new] += move.rows
+            moves[move.old, move.new, move.language] += move.rows
         lost, gained = _first([*lost, *part.lost], shown), _first([*gained, *part.gained], shown)
         misfit = misfit or part.misfit
     return Comparison(
         tuple(cells[key] for key in sorted(cells)),
-        tuple(Move(old, new, rows) for (old, new), rows in sorted(moves.items())),
+        tuple(Move(old, new, rows, language) for (old, new, language), rows in sorted(moves.items())),
         tuple(lost),
         tuple(gained),
         misfit=misfit,

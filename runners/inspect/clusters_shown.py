@@ -56,7 +56,7 @@ class ShownClusters:
     @classmethod
     def of(cls, opened: Opened, asked: Asked) -> "ShownClusters":
         """Those of the kind that is asked for, else of the first; UnavailableError if no duplicates were searched."""
-        excerpts = opened.kept.get("excerpts", partial(_KeptExcerpts.of, opened)).excerpts
+        excerpts = excerpts_of(opened)
         try:
             kinds = excerpts.browser.require(None)
         except StoreError as error:
@@ -161,3 +161,8 @@ class _KeptExcerpts:
     @classmethod
     def of(cls, opened: Opened) -> "_KeptExcerpts":
         return cls(Excerpts.of(opened.store, opened.generation, opened.recipe, raw=opened.recipe is None))
+
+
+def excerpts_of(opened: Opened) -> Excerpts:
+    """Reads texts as they may be shown: as exported, or as read if there is no recipe."""
+    return opened.kept.get("excerpts", partial(_KeptExcerpts.of, opened)).excerpts

@@ -75,13 +75,18 @@ def dimension_of(opened: Opened, frame: Frame, name: str, bins: int = BINS) -> D
     if name == "language":
         return Dimension(name, frame.language, frame.languages)
     if name == "reason":
-        labels = (*frame.rules.reasons, FORGOTTEN, KEPT)
-        codes = np.where(frame.first < 0, len(labels) - 1, frame.first).astype(np.uint16)
-        return Dimension(name, codes, labels)
+        return opened.kept.get(("dimension", name), lambda: _reasons(frame))
     if name == KEPT:
-        return Dimension(name, frame.kept.view(np.uint8), ("dropped", KEPT))
+        codes: NDArray[np.uint8] = frame.kept.view(np.uint8)
+        return Dimension(name, codes, ("dropped", KEPT))
     full = {"domain": DOMAIN.name, "day": DAY}.get(name, name)
     return opened.kept.get(("dimension", full, bins), lambda: _of_column(opened, frame, name, full, bins))
+
+
+def _reasons(frame: Frame) -> Dimension:
+    labels = (*frame.rules.reasons, FORGOTTEN, KEPT)
+    codes = np.where(frame.first < 0, np.int16(len(labels) - 1), frame.first)
+    return Dimension("reason", codes.astype(np.uint8 if len(labels) < 1 << 8 else np.uint16), labels)
 
 
 def _of_column(opened: Opened, frame: Frame, name: str, full: str, bins: int) -> Dimension:

@@ -27,13 +27,14 @@ from winnow.pipelines.rules.deciding import (
     size_columns,
     sizes_of,
 )
-from winnow.pipelines.rules.decisions import Masks, has_rule, word_mask
+from winnow.pipelines.rules.decisions import WORD, has_rule, word_mask
 from winnow.pipelines.rules.evaluation import Evaluator
 from winnow.pipelines.rules.map_shards import map_shards
 from winnow.pipelines.rules.pinning import PinnedProgram, PinnedShards, ShardObjects, pin_no_rules
 from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES, Duplicates
 from winnow.pipelines.store import layout
 from winnow.runners.inspect.cancelling import check_cancelled
+from winnow.runners.inspect.counting import Words
 from winnow.runners.inspect.opened import Opened
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.rows.extraction import EXTRACTED
@@ -50,7 +51,7 @@ class Frame:
 
     pinned: PinnedProgram
     starts: Rows  # of each shard, and the number of all rows
-    fired: Masks
+    fired: Words  # masks of rules, as in decisions, of as few bytes as hold them
     first: NDArray[np.int16]  # the first rule that fires; -1: kept; the number of rules: forgotten
     source: NDArray[np.uint16]
     sources: tuple[str, ...]
@@ -103,8 +104,10 @@ class Frame:
 
     def fires(self, numbers: Iterable[int]) -> Marks:
         """The rows, forgotten ones aside, for which one of these rules fires."""
-        mask = word_mask(sum({1 << number for number in numbers}), self.fired.shape[1])
-        found: Marks = np.bitwise_or.reduce(self.fired & mask, axis=1) != 0
+        mask = word_mask(sum({1 << number for number in numbers}), self.fired.shape[1]).astype(self.fired.dtype)
+        found: Marks = np.zeros(self.rows, np.bool_)
+        for word in range(self.fired.shape[1]):
+            found |= (self.fired[:, word] & mask[word]) != 0
         return found
 
     def numbered(self, reason: str) -> list[int]:
@@ -122,7 +125,7 @@ class Frame:
 
     def reasons(self, row: int) -> tuple[str, ...]:
         """The reasons of the rules that fire for a row, in order."""
-        names, fired = self.rules.reasons, self.fired[row : row + 1]
+        names, fired = self.rules.reasons, self.fired[row : row + 1].astype(np.uint64)
         return tuple(name for number, name in enumerate(names) if has_rule(fired, number)[0])
 
 
@@ -194,10 +197,13 @@ def fill_frame(pinned: PinnedProgram, progress: Progress | None = None, threads:
     starts = np.cumsum([0, *(shard.rows for shard in shards)])
     numbers = {shard.shard: number for number, shard in enumerate(shards)}
     rows, rules = int(starts[-1]), len(pinned.program.rules)
-    words = max(1, -(-(rules + 1) // 64))
+    words = max(1, -(-(rules + 1) // WORD))
+    narrow = next(
+        kind for kind in (np.uint8, np.uint16, np.uint32, np.uint64) if min(rules + 1, WORD) <= kind(0).nbytes * 8
+    )
     sources = sorted({shard.source for shard in shards})
     codes = {name: number for number, name in enumerate(sources)}
-    fired, first = np.zeros((rows, words), np.uint64), np.zeros(rows, np.int16)
+    fired, first = np.zeros((rows, words), narrow), np.zeros(rows, np.int16)
     source, size = np.zeros(rows, np.uint16), np.zeros(rows, np.int64)
     items = np.zeros((rows, 2), np.int32) if pinned.program.judges_items else None
     languages = _Languages(np.zeros(rows, np.uint16))

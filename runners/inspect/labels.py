@@ -94,7 +94,9 @@ class LabelsFile:
         if not wanted:
             raise WinnowError(f"{self.path}: no sample is labelled {'good' if kind == 'reference' else 'yet'}")
         texts = dict(texts_of(opened, wanted))
-        there = (sample for sample in wanted if texts.get(sample))
+        there = [sample for sample in wanted if texts.get(sample)]
+        if not there:
+            raise WinnowError(f"{self.path}: none of its samples has a text in the store as it is now")
         rows = ({"id": sample, "text": texts[sample], "label": VALUES[labels[sample]]} for sample in there)
         if kind == "train-quality":
             rows = ({"id": row["id"], "label": row["label"]} for row in rows)

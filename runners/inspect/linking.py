@@ -11,9 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.runners.inspect.cancelling import check_cancelled
+from winnow.pipelines.rules.map_shards import THREADS
+from winnow.pipelines.store.concurrency import map_in_order
+from winnow.runners.inspect.cancelling import CancelledError, cancelled_flag, check_cancelled
 from winnow.runners.inspect.choosing import bounds_of
-from winnow.runners.inspect.counting import counts_of
+from winnow.runners.inspect.counting import add_marks, counts_of
 from winnow.runners.inspect.dimensions import Dimension, bin_numbers
 from winnow.runners.inspect.frame import Frame, Marks
 from winnow.runners.inspect.view import AskedError
@@ -43,20 +45,27 @@ def linked(
     for dimension in dimensions:
         if dimension.name in choices:
             check_cancelled()
-            out += ~choices[dimension.name][dimension.codes]
+            add_marks(dimension.codes, ~choices[dimension.name], out)
     np.minimum(out, 2, out=out)
-    out[~frame.seen] = 2
-    state = out * np.uint8(2) + frame.kept
-    total = np.bincount(state, minlength=_STATES)[:2]
-    found = []
-    for dimension in dimensions:
-        check_cancelled()
-        counts = counts_of(dimension.codes, len(dimension.labels), state, _STATES)
+    if not frame.seen.all():
+        out[~frame.seen] = 2
+    state = frame.kept.astype(np.uint8)
+    state += out
+    state += out
+
+    def count(dimension: Dimension) -> NDArray[np.int64]:
+        if cancelled():
+            raise CancelledError("cancelled: the page asked something newer")
+        return counts_of(dimension.codes, len(dimension.labels), state, _STATES)
+
+    cancelled, found = cancelled_flag(), []
+    whole = counts_of(state, _STATES, np.zeros_like(state), 1)[:2, 0]
+    for dimension, counts in zip(dimensions, map_in_order(count, dimensions, THREADS), strict=True):
         chosen = choices.get(dimension.name)
         own = np.ones(len(dimension.labels), np.bool_) if chosen is None else chosen
         of_code = np.where(own[:, None], counts[:, 0:2], counts[:, 2:4])
         found.append(Linked(dimension, of_code.sum(axis=1), of_code[:, 1], chosen))
-    return found, total
+    return found, whole
 
 
 def chosen_codes(dimension: Dimension, choice: object) -> Marks:

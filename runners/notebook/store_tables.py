@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.forgetting.ranges import ForgottenRanges
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.query.recipe_rules import pinned_rules
 from winnow.pipelines.reading.columns import Column, column_of, leaves, read_aligned
@@ -161,10 +162,12 @@ class StoreTables:
             yield block
 
     def _left_out(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        forgotten = ForgottenRanges.of(self.store, self.store.generation_record(self.generation.number))
         for commit in self.store.tasks(self.generation):
-            record = commit.quarantine if table == "quarantine" else commit.dropped
-            if record is not None:
-                yield from read_batches(self.store.objects, record.path, list(columns))
+            if table == "quarantine":
+                yield from (batch.select(list(columns)) for batch in forgotten.read(commit))
+            elif commit.dropped is not None:
+                yield from read_batches(self.store.objects, commit.dropped.path, list(columns))
 
     def _decided(self) -> Iterator[pa.RecordBatch]:
         assert self.recipe is not None

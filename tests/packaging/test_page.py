@@ -42,7 +42,7 @@ def test_what_was_built_is_known_by_its_sources(tmp_path: Path) -> None:
     assert built_of(tmp_path) is None
 
 
-@pytest.mark.wheel
+@pytest.mark.page
 def test_the_page_is_the_same_wherever_it_is_built(tmp_path: Path) -> None:
     shutil.copytree(WEB, tmp_path / "elsewhere" / "web", ignore=shutil.ignore_patterns("node_modules"))
     build_page(tmp_path / "elsewhere" / "web", tmp_path / "built")
@@ -52,7 +52,7 @@ def test_the_page_is_the_same_wherever_it_is_built(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.wheel
+@pytest.mark.page
 def test_the_page_loads_little_and_nothing_inline() -> None:
     files = page_files(BUILT)
     html = files["index.html"].content.decode()
@@ -63,7 +63,7 @@ def test_the_page_loads_little_and_nothing_inline() -> None:
     assert sum(len(file.compressed) for file in files.values()) < FIRST_LOAD
 
 
-@pytest.mark.wheel
+@pytest.mark.page
 def test_the_wheel_holds_the_page_and_no_sources_of_it(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name.removeprefix("winnow/runners/inspect/") for name in archive.namelist() if "/inspect/" in name}

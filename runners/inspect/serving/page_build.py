@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -39,11 +39,7 @@ def require_page(say: Callable[[str], None]) -> None:
 def build_page(web: Path, target: Path) -> None:
     """Build sources into a folder, which is replaced; WinnowError if that fails."""
     with temporary_folder("page") as made:
-        copy = Path(made) / "web"
-        shutil.copytree(web, copy, ignore=shutil.ignore_patterns("node_modules"))
-        # Not `npm ci`, which stops at an optional package that only another system's registry has.
-        _npm(copy, "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund")
-        _npm(copy, "run", "build")
+        _npm(_installed(web, Path(made)), "run", "build")
         built = Path(made) / "built"
         (built / SOURCES).write_text(f"{sources_digest(web)}\n")
         beside, before = (target.with_name(f"{target.name}.{part}-{os.getpid()}") for part in ("new", "old"))
@@ -74,11 +70,26 @@ def built_of(folder: Path) -> str | None:
         return None
 
 
+def _installed(web: Path, into: Path) -> Path:
+    """A copy of the sources with all that they use."""
+    copy = into / "web"
+    shutil.copytree(web, copy, ignore=shutil.ignore_patterns("node_modules"))
+    # Not `npm ci`, which stops at an optional package that only another system's registry has.
+    _npm(copy, "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund")
+    return copy
+
+
 def _npm(folder: Path, *arguments: str) -> None:
+    command, environment = _npm_command(arguments)
+    _run(f"npm {arguments[0]}", command, folder, environment)
+
+
+def _npm_command(arguments: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """What runs npm, and the variables with which its scripts find the same Node."""
     node = _node()
     npm = node.parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     path = os.pathsep.join((str(node.parent), os.environ.get("PATH", os.defpath)))
-    _run(f"npm {arguments[0]}", (str(node), str(npm), *arguments), folder, {**os.environ, "PATH": path})
+    return (str(node), str(npm), *arguments), {**os.environ, "PATH": path}
 
 
 def _node() -> Path:
@@ -100,7 +111,7 @@ def _node() -> Path:
     return node
 
 
-def _run(what: str, command: Sequence[str], folder: Path, environment: "os._Environ[str] | dict[str, str]") -> None:
+def _run(what: str, command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
     done = subprocess.run(
         command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
@@ -114,5 +125,23 @@ def _run(what: str, command: Sequence[str], folder: Path, environment: "os._Envi
         )
 
 
+def check_page(web: Path) -> None:
+    """Check the types of the sources, and run their own tests, which print what fails; WinnowError if one does."""
+    with temporary_folder("page") as made:
+        copy = _installed(web, Path(made))
+        for script in ("check", "test"):
+            command, environment = _npm_command(("run", script))
+            if subprocess.run(command, cwd=copy, env=environment, check=False).returncode:
+                raise WinnowError(f"the page of winnow inspect: npm run {script} fails")
+
+
+def main(arguments: list[str]) -> None:
+    """Build the page where that is needed; with `test`, test its sources."""
+    if arguments == ["test"]:
+        check_page(WEB)
+    else:
+        require_page(lambda line: print(f"page    {line}", flush=True))
+
+
 if __name__ == "__main__":
-    require_page(lambda line: print(f"page    {line}"))
+    main(sys.argv[1:])

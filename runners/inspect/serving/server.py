@@ -84,14 +84,14 @@ class Server:
     async def _view(self, request: Request) -> Response:
         body = await whole_body(request.receive)
         if body is None:
-            return refused(413, "a request may have 1 MiB")
+            return _answered(AskedError("a request may have 1 MiB"), 413)
         asked = parsed_object(body)
         if asked is None:
-            return refused(400, "expected a JSON object")
+            return _answered(AskedError("expected a JSON object"))
         name = request.path_params["view"]
         view = views().get(name)
         if view is None:
-            return refused(404, f"no view of this name; there are: {', '.join(views())}")
+            return _answered(UnavailableError(f"this version has no such view; it has: {', '.join(views())}"))
         lane, number = asked.pop("lane", None), asked.pop("turn", 0)
         if not (lane is None or isinstance(lane, str)) or not isinstance(number, int | float):
             return _answered(AskedError("expected a text as 'lane' and a number as 'turn'"))
@@ -197,7 +197,7 @@ _STATUS: Final[tuple[tuple[type[Exception], str, int], ...]] = (
 )
 
 
-def _answered(error: Exception) -> Response:
+def _answered(error: Exception, as_status: int | None = None) -> Response:
     """An error in one line."""
     kind, status = next(((kind, status) for of, kind, status in _STATUS if isinstance(error, of)), ("error", 500))
     said: Any = " ".join(str(error).split()) or type(error).__name__
@@ -206,4 +206,4 @@ def _answered(error: Exception) -> Response:
     if is_interrupted_query(error):
         kind, status, said = "cancelled", 200, "the query was interrupted"
     content = orjson.dumps({"ok": False, "kind": kind, "why": said.encode("utf-8", "replace").decode()})
-    return Response(content, status, media_type="application/json")
+    return Response(content, as_status or status, media_type="application/json")

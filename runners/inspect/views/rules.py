@@ -1,5 +1,9 @@
 """The rules of the recipe: what each drops, and the thresholds that can be moved."""
 
+import numpy as np
+
+from winnow.runners.inspect.counting import bits_by_code, counts_of
+from winnow.runners.inspect.dimensions import dimension_of
 from winnow.runners.inspect.frame import Frame
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.simulation import decided_frame
@@ -12,8 +16,9 @@ _MOST_KEYS = 200
 def _answer(opened: Opened, _: Asked) -> Answer:
     frame = decided_frame(opened)
     rules, columns = frame.rules, opened.tables.columns
-    first = [int((frame.first == number).sum()) for number in range(len(rules.rules))]
-    fires = [int(frame.fires([number]).sum()) for number in range(len(rules.rules))]
+    reasons, bits = dimension_of(opened, frame, "reason"), len(rules.rules) + 1
+    first = counts_of(reasons.codes, len(reasons.labels), frame.kept.view(np.uint8), 2).sum(axis=1).tolist()
+    fires = bits_by_code(frame.source, len(frame.sources), frame.fired, bits, frame.seen).sum(axis=0).tolist()
     seen = int(frame.seen.sum())
     return {
         "rules": [

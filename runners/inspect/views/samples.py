@@ -1,14 +1,18 @@
 """A page of samples: of a source, a language, a reason or a range of a measure, or with a text in them."""
 
-from winnow.runners.inspect.choosing import checked_filter, chosen_rows
+import json
+
+from winnow.runners.inspect.choosing import Filter, checked_filter, chosen_rows
 from winnow.runners.inspect.frame import Frame, Marks, Rows, frame_of
 from winnow.runners.inspect.listing import PAGE, nearest_page, ordered_page, shown_rows, spread_page
 from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.searching import TextSearch
 from winnow.runners.inspect.view import Answer, Asked, AskedError, View
 from winnow.schemas.identity import Json
 from winnow.schemas.rules.conditions import Cut, cuts_of
 
 _MOST = 100
+_MOST_CHARACTERS = 1000
 
 
 def _answer(opened: Opened, asked: Asked) -> Answer:
@@ -19,6 +23,8 @@ def _answer(opened: Opened, asked: Asked) -> Answer:
     order = asked.get("order") or "spread"
     if not isinstance(order, str):
         raise AskedError(f"order: expected a text, found {order!r}")
+    if wanted.get("text"):
+        return _with_text(opened, frame, marks, wanted, page, size)
     total = int(marks.sum())
     if order == "edge":
         cut = _cut(frame, asked.get("near", wanted.get("reason")), asked.get("cut", 0))
@@ -32,6 +38,26 @@ def _answer(opened: Opened, asked: Asked) -> Answer:
         return {"total": total, "rows": rows_shown, "page": page, "size": size}
     rows = _page(opened, frame, marks, order, page, size)
     return {"total": total, "rows": shown_rows(opened, frame, rows.tolist()), "page": page, "size": size}
+
+
+def _with_text(opened: Opened, frame: Frame, marks: Marks, wanted: Filter, page: int, size: int) -> Answer:
+    """The samples with a text in them, as far as this request has read; `total` is null until all are read."""
+    text = wanted["text"]
+    if not isinstance(text, str) or len(text) > _MOST_CHARACTERS:
+        raise AskedError(f"filter.text: expected a text of at most {_MOST_CHARACTERS} characters")
+    key = "search", json.dumps(wanted, sort_keys=True)
+    search = opened.kept.get(key, lambda: TextSearch(text, marks))
+    search.read_on(opened, frame, (page + 1) * size)
+    ended, found = search.ended(frame), search.found
+    return {
+        "total": len(found) if ended else None,
+        "found": len(found),
+        "rows_read": frame.rows if ended else int(frame.starts[search.shard]) + search.row,
+        "rows_in_all": frame.rows,
+        "rows": shown_rows(opened, frame, found[page * size : (page + 1) * size]),
+        "page": page,
+        "size": size,
+    }
 
 
 def _page(opened: Opened, frame: Frame, marks: Marks, order: str, page: int, size: int) -> Rows:

@@ -64,7 +64,7 @@ def show_difference(
         if ids is not None:
             _write(tasks, ids)
     if as_json:
-        print_json(_json(old, new, found, tokens=tokens))
+        print_json(difference_json(old, new, found, tokens=tokens))
         return
     _print(old, new, found, console, tokens=tokens)
     if ids is not None:
@@ -208,7 +208,8 @@ def _reasons(found: Comparison) -> list[ReasonCount]:
     return sorted(counts.values(), key=lambda one: (-one.freed - one.lost, one.reason))
 
 
-def _json(old: str, new: str, found: Comparison, *, tokens: bool) -> dict[str, object]:
+def difference_json(old: str, new: str, found: Comparison, *, tokens: bool) -> dict[str, object]:
+    """The whole difference as plain values."""
     return {
         "old": old,
         "new": new,

@@ -71,7 +71,7 @@ def _text(chance: random.Random) -> str:
     return "\n".join(" ".join(chance.choices(WORDS, k=chance.randint(1, 3))) for _ in range(chance.randint(1, 8)))
 
 
-def _row(source: str, number: int, text: str) -> dict[str, object]:
+def _row(source: str, number: int, text: str) -> dict[str, str]:
     url = f"https://site{number % 5}.example/{source}/{number}"
     day = f"2024-0{1 + number % 3}-11T00:00:00Z" if source == "pages" else None
     return {"id": f"{source}{number}", "text": text, "url": url} | ({"day": day} if day else {})

@@ -80,7 +80,6 @@ def test_both_names_of_loopback_are_answered(page: Asker, name: str) -> None:
         ("PUT", "/api/store", 405),
         ("DELETE", "/api/store", 405),
         ("TRACE", "/", 405),
-        ("POST", "/api/__init__", 404),
         ("POST", "/api/..%2fview", 405),
     ],
 )
@@ -106,6 +105,12 @@ def test_there_are_no_other_paths(page: Asker, method: str, path: str, status: i
 )
 def test_a_body_is_one_object_of_at_most_a_mebibyte(page: Asker, body: bytes, status: int) -> None:
     assert page.ask("POST", "/api/store", body, JSON).status == status
+
+
+@pytest.mark.parametrize("name", ["__init__", "nothing", "os", "constructor", "%00", "store%2f..%2fstore"])
+def test_a_view_that_is_not_there_is_said(page: Asker, name: str) -> None:
+    said = page.ask("POST", f"/api/{name}", b"{}", JSON)
+    assert said.status == 405 if "%2f" in name else said.json["kind"] == "unavailable"
 
 
 def test_files_are_sent_compressed_to_those_who_take_that(page: Asker) -> None:

@@ -4,7 +4,7 @@ import random
 
 from tests.runners.terminal.test_tables import piped, printed
 from winnow.pipelines.rules.comparing import Cell, Comparison, Move
-from winnow.runners.stages.reports.recipe_difference import SHOWN_GROUPS, _json, _print
+from winnow.runners.stages.reports.recipe_difference import SHOWN_GROUPS, _print, difference_json
 
 CELLS = [
     Cell("b", "deu", 100, 50, 40, 500, 400, lost=10),
@@ -50,7 +50,7 @@ def test_what_moves_most_is_first_whatever_order_it_comes_in() -> None:
 
 
 def test_a_reason_counts_what_each_recipe_drops_by_it_and_what_changes_sides() -> None:
-    found = _json("a.yaml", "b.yaml", Comparison(tuple(CELLS), tuple(MOVES)), tokens=False)["reasons"]
+    found = difference_json("a.yaml", "b.yaml", Comparison(tuple(CELLS), tuple(MOVES)), tokens=False)["reasons"]
     names = ("old", "new", "old_drops_new_keeps", "new_drops_old_keeps")
     assert found == {
         reason: dict(zip(names, counts, strict=True))

@@ -38,6 +38,11 @@ class Watched:
         self.tab.wait_for_selector("h1, h2, [role=alert]")
         self.tab.wait_for_load_state("networkidle")
 
+    def dismiss(self, dialog: Any) -> None:
+        """A box that a script opened."""
+        self.complaints.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
     @property
     def ran(self) -> list[str]:
         """What ran of the store's texts."""
@@ -56,7 +61,7 @@ def watching(page: Asker, *, width: int = 1400, theme: str = "light") -> Iterato
         own = re.compile(rf"(http://(127\.0\.0\.1|localhost):{page.port}/|data:|blob:http://127)")
         context.on("request", lambda sent: None if own.match(sent.url) else watched.foreign.append(sent.url))
         context.on("page", lambda other: watched.complaints.append(f"another tab: {other.url}"))
-        tab.on("dialog", lambda dialog: (watched.complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        tab.on("dialog", watched.dismiss)
         tab.on("pageerror", lambda error: watched.complaints.append(f"error: {error}"))
         tab.on("download", lambda one: watched.complaints.append(f"download: {one.url}"))
         tab.on("console", lambda said: watched.complaints.append(said.text) if said.type == "error" else None)

@@ -14,7 +14,7 @@ from tests.runners.inspect.payloads import payloads
 from winnow.runners.inspect.serving.page_build import WEB
 from winnow.runners.inspect.serving.page_files import page_files
 
-pytestmark = [pytest.mark.processes, needs_page]
+pytestmark = [pytest.mark.page, needs_page]
 
 PAGES = re.findall(r'name: "(\w+)"', (WEB / "src" / "shell" / "pages.ts").read_text("utf-8"))
 

@@ -1,0 +1,262 @@
+"""Linked charts, heatmaps, histograms and lists of samples, compared with the rows themselves."""
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tests.property_sizes import scaled
+from tests.runners.inspect.opened_stores import ask, opened, write_store
+from winnow.runners.commands.main import main
+from winnow.runners.inspect.cancelling import CancelledError, cancellable
+from winnow.runners.inspect.opened import Opened
+from winnow.schemas.errors import WinnowError
+
+Rows = list[dict[str, Any]]
+CHARTS = ("source", "reason", "kept", "domain", "day", "text.length.characters", "samples.mime")
+NAMES = {"source": "samples.source.name", "domain": "samples.domain"}
+READ = [
+    "samples.id",
+    "samples.source.name",
+    "samples.domain",
+    "samples.source.fetched_at",
+    "samples.mime",
+    "samples.text",
+    "text.length.characters",
+    "text.length.lines",
+]
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_store(tmp_path_factory.mktemp("inspected") / "made")
+
+
+@pytest.fixture(scope="module")
+def forgotten(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of which one site is forgotten."""
+    recipe = write_store(tmp_path_factory.mktemp("forgotten") / "made")
+    assert main(["forget", str(recipe), "--domain", "site2.example", "--reason", "asked"]) == 0
+    return recipe
+
+
+def all_rows(of: Opened) -> Rows:
+    """Every visible row with its decision, as SQL sees it."""
+    rows: Rows = pa.Table.from_batches(of.tables.read("rows", READ)).to_pylist()
+    decisions = {
+        row["id"]: row
+        for row in pa.Table.from_batches(of.tables.read("decisions", ["id", "kept", "reason", "reasons"])).to_pylist()
+    }
+    for row in rows:
+        decided = decisions[row["samples.id"]]
+        row |= {"kept": decided["kept"], "reason": decided["reason"], "reasons": decided["reasons"] or []}
+        row["day"] = None if row["samples.source.fetched_at"] is None else str(row["samples.source.fetched_at"])[:10]
+    return rows
+
+
+def value_of(row: dict[str, Any], chart: str) -> object:
+    if chart == "kept":
+        return "kept" if row["kept"] else "dropped"
+    if chart == "reason":
+        return row["reason"] or "kept"
+    return row["day"] if chart == "day" else row[NAMES.get(chart, chart)]
+
+
+def left(row: dict[str, Any], chart: str, filters: dict[str, Any], edges: list[float]) -> bool:
+    """Whether the choice in a chart leaves a row; `edges`: of the bins of lengths."""
+    if chart not in filters:
+        return True
+    if chart != "text.length.characters":
+        return value_of(row, chart) in filters[chart]
+    low, high = filters[chart]
+    value = row[chart]
+    return bool((value >= low or low == edges[0]) and (value < high or high == edges[-1]))
+
+
+def test_each_chart_shows_the_rows_that_the_choices_in_all_others_leave(file: Path, forgotten: Path) -> None:
+    chance = random.Random(5)
+    for shown in (opened(file), opened(forgotten)):
+        rows = all_rows(shown)
+        charts = [{"column": name, "bins": 7} for name in CHARTS]
+        edges = next(
+            one["edges"] for one in ask(shown, "linked", dimensions=charts)["dimensions"] if one["edges"] is not None
+        )
+        for _ in range(scaled(40)):
+            filters: dict[str, Any] = {}
+            for chart in chance.sample(CHARTS, chance.randint(0, 4)):
+                if chart == "text.length.characters":
+                    low = chance.randrange(0, len(edges) - 1)
+                    filters[chart] = [edges[low], edges[chance.randrange(low + 1, len(edges))]]
+                else:
+                    known = sorted({value_of(row, chart) for row in rows}, key=str)
+                    filters[chart] = chance.sample(known, chance.randint(1, len(known)))
+
+            found = ask(shown, "linked", dimensions=charts, filters=filters)
+            whole = [row for row in rows if all(left(row, chart, filters, edges) for chart in CHARTS)]
+            assert (found["rows"], found["kept"]) == (len(whole), sum(row["kept"] for row in whole))
+            for chart in found["dimensions"]:
+                name = chart["column"]
+                others = [row for row in rows if all(left(row, one, filters, edges) for one in CHARTS if one != name)]
+                if chart["edges"] is None:
+                    expected = Counter(value_of(row, name) for row in others)
+                    kept = Counter(value_of(row, name) for row in others if row["kept"])
+                    assert {one["label"]: one["rows"] for one in chart["groups"] if one["rows"]} == expected
+                    assert {one["label"]: one["kept"] for one in chart["groups"] if one["kept"]} == kept
+                else:
+                    assert sum(one["rows"] for one in chart["groups"]) == len(others)
+                    inner = [row for row in others if edges[1] <= row[name] < edges[2]]
+                    assert chart["groups"][1]["rows"] == len(inner)
+
+
+def test_a_heatmap_has_what_each_rule_drops_of_each_language(file: Path, forgotten: Path) -> None:
+    for shown in (opened(file), opened(forgotten)):
+        rows = all_rows(shown)
+        found = ask(shown, "heatmap")
+        assert [one["rows"] for one in found["languages"]] == [len(rows)]  # none is measured
+        fires = Counter(reason for row in rows for reason in row["reasons"])
+        assert {one["reason"]: one["cells"][0]["rows"] for one in found["rules"]} == fires
+        first = Counter(row["reason"] for row in rows if not row["kept"])
+        assert {one["reason"]: one["cells"][0]["first"] for one in found["rules"] if one["cells"][0]["first"]} == first
+        rules = {one["reason"]: one for one in ask(shown, "rules")["rules"]}
+        assert {reason: one["fires"] for reason, one in rules.items() if one["fires"]} == fires
+        assert {reason: one["first"] for reason, one in rules.items() if one["first"]} == first
+
+
+def test_a_histogram_counts_every_value_and_shows_the_thresholds(file: Path) -> None:
+    shown = opened(file)
+    rows = [row for row in all_rows(shown) if row["samples.source.name"] == "pages"]
+    found = ask(shown, "histogram", column="text.length.characters", bins=12, filter={"source": "pages"})
+    assert sum(found["counts"]) + found["nulls"] == len(rows)
+    assert sum(found["kept"]) == sum(row["kept"] for row in rows)
+    low, high = found["edges"][3:5]
+    assert found["counts"][3] == sum(low <= row["text.length.characters"] < high for row in rows)
+    assert [(one["reason"], one["value"]) for one in found["thresholds"]] == [
+        ("short", 12),
+        ("long", None),
+        ("site", 40),
+    ]
+
+
+FILTERS: dict[str, tuple[dict[str, Any], Any]] = {
+    "all": ({}, lambda row: True),
+    "a source": ({"source": "lines"}, lambda row: row["samples.source.name"] == "lines"),
+    "two domains": (
+        {"domain": ["site1.example", "site4.example", "none.example"]},
+        lambda row: row["samples.domain"] in ("site1.example", "site4.example"),
+    ),
+    "a reason": ({"reason": "lines"}, lambda row: "lines" in row["reasons"]),
+    "a first reason": ({"first": ["lines", "short"]}, lambda row: row["reason"] in ("lines", "short")),
+    "kept": ({"kept": True}, lambda row: row["kept"]),
+    "dropped pages": (
+        {"kept": False, "source": ["pages"]},
+        lambda row: not row["kept"] and row["samples.source.name"] == "pages",
+    ),
+    "a range": (
+        {"ranges": {"text.length.characters": [20, 30], "text.length.lines": [None, 2]}},
+        lambda row: 20 <= row["text.length.characters"] <= 30 and row["text.length.lines"] <= 2,
+    ),
+    "a text": ({"text": "ÜBER", "kept": True}, lambda row: row["kept"] and "über" in row["samples.text"]),
+}
+
+
+@pytest.mark.parametrize("what", FILTERS)
+def test_pages_of_samples_have_each_row_that_a_filter_leaves_once(file: Path, forgotten: Path, what: str) -> None:
+    wanted, is_left = FILTERS[what]
+    for shown in (opened(file), opened(forgotten)):
+        expected = {row["samples.id"]: row for row in all_rows(shown) if is_left(row)}
+        listed: list[dict[str, Any]] = []
+        for page in range(100):
+            found = ask(shown, "samples", filter=wanted, page=page, size=17)
+            listed += found["rows"]
+            if not found["rows"]:
+                break
+        assert found["total"] == len(expected) == len(listed)
+        assert {one["id"] for one in listed} == expected.keys()
+        for one in listed:
+            row = expected[one["id"]]
+            assert (one["kept"], one["reason"], one["reasons"]) == (row["kept"], row["reason"], row["reasons"])
+            assert one["preview"] == row["samples.text"][:300]
+
+
+def test_samples_of_a_reason_come_nearest_to_its_threshold_first(file: Path) -> None:
+    shown = opened(file)
+    for reason, limits in (("short", {"lines": 12, "pages": 12}), ("long", {"lines": 70, "pages": 85})):
+        found = ask(shown, "samples", filter={"reason": reason}, order="edge", size=100)
+        distances = [abs(one["value"] - one["limit"]) for one in found["rows"]]
+        assert distances == sorted(distances)
+        assert len(distances) == min(100, found["total"]) > 0
+        assert all(one["limit"] == limits[one["source"]] for one in found["rows"])
+        again = ask(shown, "samples", filter={"reason": reason}, order="edge", size=5, page=1)
+        assert [one["id"] for one in again["rows"]] == [one["id"] for one in found["rows"][5:10]]
+    kept = ask(shown, "samples", filter={"kept": True}, near="long", order="edge")
+    assert all(one["kept"] and one["value"] <= one["limit"] for one in kept["rows"])
+    ordered = ask(shown, "samples", filter={}, order="-text.length.characters", size=100)
+    lengths = [row["text.length.characters"] for row in all_rows(shown)]
+    found_lengths = [len(one["preview"]) for one in ordered["rows"]]
+    assert found_lengths == sorted(lengths, reverse=True)[:100]
+
+
+WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
+    "a source": ("samples", {"filter": {"source": "line"}}, "did you mean 'lines'"),
+    "a reason": ("samples", {"filter": {"reason": "shor"}}, "did you mean 'short'"),
+    "a part of a filter": ("samples", {"filter": {"sauce": "lines"}}, "did you mean 'source'"),
+    "no object": ("samples", {"filter": 3}, "expected an object"),
+    "a page": ("samples", {"page": -1}, "page: expected a number"),
+    "a range": ("samples", {"filter": {"ranges": {"text.length.lines": "x"}}}, "expected [low, high]"),
+    "a range of texts": ("samples", {"filter": {"ranges": {"samples.mime": [1, 2]}}}, "has no ranges"),
+    "an order": ("samples", {"order": "best"}, "expected spread, edge"),
+    "an edge of nothing": ("samples", {"order": "edge"}, "needs a reason"),
+    "a column": ("linked", {"dimensions": [{"column": "text.length.charcters"}]}, "did you mean"),
+    "a column of lists": ("linked", {"dimensions": [{"column": "samples.media"}]}, "not grouped by"),
+    "a label": ("linked", {"dimensions": [], "filters": {"source": ["line"]}}, "did you mean 'lines'"),
+    "an id": ("sample", {"id": "../../etc/passwd"}, "hexadecimal digits"),
+    "another id": ("sample", {"id": "0" * 32}, "no sample has the id"),
+    "a histogram of texts": ("histogram", {"column": "samples.mime"}, "not a number"),
+    "where to save": ("patch", {"changes": [], "save": "../other.yaml"}, "beside recipe.yaml"),
+    "over the recipe": ("patch", {"changes": [], "save": "recipe.yaml"}, "exists already"),
+    "over a table": ("patch", {"changes": [], "save": "limits.csv"}, "beside recipe.yaml"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_cannot_be_answered_is_told_in_a_line(file: Path, what: str) -> None:
+    view, asked, told = WRONG[what]
+    before = (file.read_text(), sorted(file.parent.iterdir()))
+    with pytest.raises(WinnowError) as error:
+        ask(opened(file), view, **asked)
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+    assert (file.read_text(), sorted(file.parent.iterdir())) == before
+
+
+def test_forgotten_samples_are_found_by_nothing(file: Path, forgotten: Path) -> None:
+    ids = {row["samples.id"] for row in all_rows(opened(file)) if row["samples.domain"] == "site2.example"}
+    shown = opened(forgotten)
+    assert len(ids) == 48
+    assert ask(shown, "samples", filter={"domain": "site2.example"})["total"] == 0
+    for identity in sorted(ids)[:5]:
+        with pytest.raises(WinnowError, match="no sample has the id"):
+            ask(shown, "sample", id=identity)
+    charts = ask(shown, "linked", dimensions=[{"column": "domain"}, {"column": "reason"}])
+    labels = {group["label"] for chart in charts["dimensions"] for group in chart["groups"]}
+    assert not {"site2.example", "forgotten"} & labels
+    assert ask(shown, "rules")["rows"] == charts["rows"] == 240 - len(ids)
+
+
+@pytest.mark.parametrize("view", ["linked", "heatmap", "samples", "simulate"])
+def test_a_request_that_is_cancelled_stops(file: Path, view: str) -> None:
+    shown = opened(file)
+    ask(shown, "rules")  # the frame is there
+    requests: dict[str, dict[str, Any]] = {
+        "linked": {"dimensions": [{"column": "source"}]},
+        "heatmap": {},
+        "samples": {"filter": {"text": "pears"}},
+        "simulate": {"changes": [{"reason": "short", "cut": 0, "value": 20}]},
+    }
+    asked = requests[view]
+    with cancellable(lambda: True), pytest.raises(CancelledError):
+        ask(shown, view, **asked)
+    assert ask(shown, view, **asked)

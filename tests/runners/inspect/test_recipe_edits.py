@@ -1,0 +1,183 @@
+"""Edits of a recipe's text: only what changes is written, and all else stays as a person has written it."""
+
+import difflib
+from pathlib import Path
+
+import pytest
+
+from tests.runners.inspect.opened_stores import RECIPE, ask, opened, write_store
+from winnow.runners.inspect.recipe_edits import with_item, with_list_of, with_value, without_item
+
+TEXT = """\
+# top
+version: 1  # v
+thresholds: {a: {cells: {x: {y: 1}}}}
+keep:
+  # first
+  - {drop: a.x < 3, reason: r}   # why
+  - drop: >
+      a.x
+      < 4
+    reason: s   # foo
+  - preset: gopher
+    rules:
+      short: {drop: 'a.x < 5'}  # hey
+      long: off
+  - {preset: fineweb}
+
+# end of keep
+eligible: [{drop: "a.y > 2", reason: z}]
+items:
+- {drop: q, reason: z}
+score: []
+"""
+
+
+def changed(before: str, after: str) -> list[str]:
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=0)
+    return [line for line in lines if line[0] in "+-" and not line.startswith(("+++", "---"))]
+
+
+VALUES: dict[str, tuple[tuple[str | int, ...], object, list[str]]] = {
+    "plain": (
+        ("keep", 0, "drop"),
+        "a.x < 4.5",
+        ["-  - {drop: a.x < 3, reason: r}   # why", "+  - {drop: a.x < 4.5, reason: r}   # why"],
+    ),
+    "what a plain value cannot hold": (
+        ("keep", 0, "drop"),
+        "a.x < 4, 5",
+        ["-  - {drop: a.x < 3, reason: r}   # why", '+  - {drop: "a.x < 4, 5", reason: r}   # why'],
+    ),
+    "a block": (
+        ("keep", 1, "drop"),
+        "a.x < 4.5",
+        ["-  - drop: >", "-      a.x", "-      < 4", '+  - drop: "a.x < 4.5"'],
+    ),
+    "single quotes": (
+        ("keep", 2, "rules", "short", "drop"),
+        "a.x < 6",
+        ["-      short: {drop: 'a.x < 5'}  # hey", "+      short: {drop: 'a.x < 6'}  # hey"],
+    ),
+    "a word instead of a mapping": (
+        ("keep", 2, "rules", "long", "drop"),
+        "a.x",
+        ["-      long: off", "+      long: {drop: a.x}"],
+    ),
+    "one more override": (("keep", 2, "rules", "other"), "off", ['+      other: "off"']),
+    "the first override": (
+        ("keep", 3, "rules", "other", "drop"),
+        "a.x < 1",
+        ["-  - {preset: fineweb}", '+  - {preset: fineweb, rules: {other: {drop: "a.x < 1"}}}'],
+    ),
+    "a cell": (
+        ("thresholds", "a", "cells", "x", "y"),
+        2.5,
+        ["-thresholds: {a: {cells: {x: {y: 1}}}}", "+thresholds: {a: {cells: {x: {y: 2.5}}}}"],
+    ),
+    "a table's first cell": (
+        ("thresholds", "b", "cells", "x", "z"),
+        2,
+        ["-thresholds: {a: {cells: {x: {y: 1}}}}", "+thresholds: {a: {cells: {x: {y: 1}}}, b: {cells: {x: {z: 2}}}}"],
+    ),
+    "a section": (("mix", "budget"), 5, ["+", "+mix: {budget: 5}"]),
+}
+
+
+@pytest.mark.parametrize("what", VALUES)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_only_one_value_changes(what: str, newline: str) -> None:
+    path, value, expected = VALUES[what]
+    text = TEXT.replace("\n", newline)
+    after = with_value(text, path, value)  # type: ignore[arg-type]  # plain values
+    assert changed(text, after) == expected
+    assert after.count("\n") == after.count(newline)
+
+
+@pytest.mark.parametrize(
+    ("section", "line"),
+    [
+        ("keep", '+  - {drop: "b < 3", reason: new}'),
+        ("items", '+- {drop: "b < 3", reason: new}'),
+        ("eligible", '+eligible: [{drop: "a.y > 2", reason: z}, {drop: "b < 3", reason: new}]'),
+        ("score", '+score: [{drop: "b < 3", reason: new}]'),
+        ("other", '+  - {drop: "b < 3", reason: new}'),
+    ],
+)
+def test_a_rule_is_added_at_the_end_of_its_list(section: str, line: str) -> None:
+    after = with_item(TEXT, section, {"drop": "b < 3", "reason": "new"})
+    assert line in changed(TEXT, after)
+    assert "# end of keep" in after
+
+
+@pytest.mark.parametrize(
+    ("section", "number", "gone"),
+    [
+        ("keep", 0, ["-  - {drop: a.x < 3, reason: r}   # why"]),
+        ("keep", 1, ["-  - drop: >", "-      a.x", "-      < 4", "-    reason: s   # foo"]),
+        ("keep", 3, ["-  - {preset: fineweb}"]),
+        ("eligible", 0, ['-eligible: [{drop: "a.y > 2", reason: z}]', "+eligible: []"]),
+        ("items", 0, ["-items:", "-- {drop: q, reason: z}", "+items: []"]),
+    ],
+)
+def test_a_rule_is_taken_out_with_its_lines_alone(section: str, number: int, gone: list[str]) -> None:
+    assert changed(TEXT, without_item(TEXT, section, number)) == gone
+
+
+def test_a_list_of_another_recipe_is_copied_with_its_comments() -> None:
+    after = with_list_of("version: 1\n", "keep", TEXT)
+    assert after.startswith("version: 1\n\nkeep:\n  # first\n")
+    assert after.endswith("  - {preset: fineweb}\n")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return write_store(tmp_path / "made", rows=40)
+
+
+def test_a_patch_keeps_comments_and_is_saved_beside_the_recipe(file: Path) -> None:
+    shown = opened(file)
+    changes = [
+        {"reason": "short", "cut": 0, "value": 15},
+        {"reason": "long", "cut": 0, "value": 66.5, "language": "pages"},
+        {"reason": "site", "remove": True},
+        {"reason": "new", "drop": "samples.url like '%: #%'", "when_null": "keep"},
+    ]
+    found = ask(shown, "patch", changes=changes)
+    lines = [line for line in found["diff"].splitlines() if line[0] in "+-"]
+    assert lines == [
+        "--- recipe.yaml",
+        "+++ recipe-2.yaml",
+        "-  limits: {file: limits.csv, key: samples.source.name}",
+        "+  limits: {file: limits.csv, key: samples.source.name, cells: {pages: {most: 66.5}}}",
+        "-  - {drop: text.length.characters < 12, reason: short, when_null: drop}  # a word or two",
+        "+  - {drop: text.length.characters < 15, reason: short, when_null: drop}  # a word or two",
+        next(f"-{line}" for line in RECIPE.splitlines() if "reason: site" in line),
+        "+  - {drop: \"samples.url like '%: #%'\", reason: new, when_null: keep}",
+    ]
+    assert not (file.parent / "recipe-2.yaml").exists()
+    saved = ask(shown, "patch", changes=changes, save=found["file"])
+    assert (file.parent / "recipe-2.yaml").read_text() == found["text"] == saved["text"]
+    assert file.read_text() == RECIPE.replace("DEDUPE\n", "dedupe: {exact: {}, representative: [source, longest]}\n")
+    assert ask(shown, "patch", changes=changes)["file"] == "recipe-3.yaml"
+
+
+def test_rules_of_the_recipe_that_is_extended_are_copied_into_the_one_that_is_shown(file: Path) -> None:
+    mine = file.with_name("mine.yaml")
+    mine.write_text("version: 1\nextends: recipe.yaml\n# mine\n")
+    shown = opened(mine)
+    changes = [{"reason": "lines", "cut": 0, "value": 3}]
+    before, after = file.read_text(), ask(shown, "patch", changes=changes)
+    assert "+keep:" in after["diff"]
+    assert "# Too much of something." in after["text"]
+    assert "text.length.lines > 3 or" in after["text"]
+    assert file.read_text() == before
+    simulated = ask(shown, "simulate", changes=changes, samples=0)
+    assert simulated == ask(opened(file), "simulate", changes=changes, samples=0)
+
+
+def test_a_recipe_that_has_changed_since_is_not_edited(file: Path) -> None:
+    shown = opened(file)
+    file.write_text(file.read_text().replace("< 12", "< 13"))
+    with pytest.raises(Exception, match="has changed since it was opened; run again: winnow inspect"):
+        ask(shown, "patch", changes=[])

@@ -1,0 +1,159 @@
+"""Maps of embeddings: clusters and their names, the view, and the table that embedding-atlas reads."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from tests.faults.winnow import ended, run_here
+from tests.runners.inspect.views.sites_store import ask, opened, rows_of
+from winnow.pipelines.query.vector_map import (
+    cluster_words,
+    map_vectors,
+    neighbours,
+    spread_rows,
+)
+from winnow.runners.inspect.view import UnavailableError
+
+SUBJECTS = {
+    "ships": "The harbour was full of ships and sailors, and every captain waited for the tide and the wind.",
+    "bread": "Knead the dough with flour and yeast, let it rise, and bake the bread in a hot oven until brown.",
+    "stars": "Through the telescope the astronomer saw distant galaxies, planets and stars in the night sky.",
+}
+RECIPE = """\
+version: 1
+store: {path: store, shard_rows: 64}
+sources: {pages: {root: pages, files: ["*.jsonl"], class: web, key: id}}
+annotate: [text.language, {text.embedding: {languages: [any]}}, {text.pii: {kinds: [email]}}]
+edits: [text.pii]
+"""
+
+
+@pytest.fixture(scope="module")
+def embedded(lid_model: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with texts on three subjects, measured, each with an address."""
+    folder = tmp_path_factory.mktemp("embedded")
+    (folder / "pages").mkdir()
+    rows = [
+        {"id": f"{subject}-{at}", "text": f"{text} Note {at} on {subject}. Write to someone{at}@postamt.se."}
+        for at in range(50)
+        for subject, text in SUBJECTS.items()
+    ]
+    (folder / "pages" / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "recipe.yaml").write_text(RECIPE)
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
+    return folder
+
+
+def blobs(seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    """Vectors about six directions, and which one each is about."""
+    drawn = np.random.default_rng(seed)
+    centres = drawn.normal(size=(6, 32))
+    of = drawn.integers(0, 6, 600)
+    return (centres[of] + 0.3 * drawn.normal(size=(600, 32))).astype(np.float32), of
+
+
+def test_clusters_are_those_that_vectors_were_drawn_about_and_lie_apart() -> None:
+    vectors, of = blobs()
+    found = map_vectors(vectors)
+    pairs = {(own, int(cluster)) for own, cluster in zip(of.tolist(), found.clusters, strict=True)}
+    assert len({own for own, _ in pairs}) == 6
+    assert all(len({own for own, cluster in pairs if cluster == one}) == 1 for one in set(found.clusters.tolist()))
+    assert found.sizes == sorted(found.sizes, reverse=True)
+    centres = np.array([found.points[of == one].mean(axis=0) for one in range(6)])
+    spread = max(float(found.points[of == one].std()) for one in range(6))
+    apart = [float(np.linalg.norm(a - b)) for at, a in enumerate(centres) for b in centres[:at]]
+    assert np.median(apart) > spread
+    assert np.array_equal(map_vectors(vectors).points, found.points)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 50])
+def test_few_vectors_or_equal_ones_have_a_map(count: int) -> None:
+    for vectors in (np.ones((count, 4), np.float32), np.zeros((count, 4), np.float32), np.eye(50, 4)[:count]):
+        found = map_vectors(vectors.astype(np.float32))
+        assert found.points.shape == (count, 2)
+        assert np.isfinite(found.points).all()
+        assert sum(found.sizes) == count
+
+
+def test_neighbours_are_the_nearest_by_brute_force() -> None:
+    vectors, _ = blobs()
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    similar = unit @ unit.T
+    np.fill_diagonal(similar, -2)
+    ids, far = neighbours(vectors, 5)
+    for row in range(0, 600, 37):
+        best = np.sort(similar[row])[::-1][:5]
+        assert np.allclose(1 - far[row], best, atol=1e-6)
+        assert np.allclose(similar[row][ids[row]], best, atol=1e-6)
+    assert neighbours(vectors[:1])[0].shape == (1, 0)
+
+
+def test_rows_are_spread_over_all() -> None:
+    rows = np.arange(1_000_000) * 3
+    found = spread_rows(rows, 50_000)
+    assert 45_000 <= len(found) <= 50_000
+    assert np.array_equal(np.unique(found), found)
+    assert np.histogram(found, 10)[0].min() > 3_000
+    assert np.array_equal(spread_rows(rows[:100], 100), rows[:100])
+
+
+def test_clusters_are_named_by_words_that_others_lack() -> None:
+    texts = [text for text in SUBJECTS.values() for _ in range(5)] + ["東京の天気は晴れです"] * 5
+    names = cluster_words(texts, np.repeat(np.arange(4), 5).astype(np.int16))
+    assert [
+        set(name.split(", ")) & set(text.lower().replace(",", "").replace(".", "").split())
+        for name, text in zip(names, SUBJECTS.values(), strict=False)
+    ] == [set(name.split(", ")) for name in names[:3]]
+    assert all(len(word) == 2 for word in names[3].split(", "))
+    assert cluster_words(["", ""], np.zeros(2, np.int16)) == ["(no words)"]
+
+
+def test_the_map_of_a_store_has_its_rows_in_clusters_by_subject(embedded: Path) -> None:
+    shown = opened(embedded / "recipe.yaml")
+    found = ask(shown, "map")
+    points = found["points"]
+    assert (found["layer"], found["of"], len(points["x"])) == ("text.embedding", 150, 150)
+    assert found["without_vector"] == 0
+    texts = {row["id"]: row["text"] for batch in shown.tables.read_columns(["id", "text"]) for row in batch.to_pylist()}
+    subjects = [next(one for one in SUBJECTS if f" on {one}." in texts[name]) for name in points["id"]]
+    assert len({*zip(subjects, points["cluster"], strict=True)}) == 3
+    words = {one["cluster"]: one["words"] for one in found["clusters"]}
+    for subject, cluster in zip(subjects, points["cluster"], strict=True):
+        assert set(words[cluster].split(", ")) <= {
+            *SUBJECTS[subject].lower().replace(",", "").replace(".", "").split(),
+            subject,
+        }
+    fewer = ask(shown, "map", most=30)
+    assert len(fewer["points"]["x"]) <= 30
+
+
+def test_the_table_for_embedding_atlas_has_edited_texts_and_is_known_to_forget(embedded: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(embedded, folder)
+    said = ended(run_here(folder, "vectors", "recipe.yaml", "--atlas", "atlas.parquet", "--layer", "text.embedding"))
+    assert "150 rows of text.embedding" in said
+    rows = pq.read_table(folder / "atlas.parquet").to_pylist()
+    assert len(rows) == 150
+    for number, row in enumerate(rows):
+        assert -1 <= row["x"] <= 1
+        assert "postamt.se" not in row["text"]
+        assert len(row["neighbors"]["ids"]) == len(row["neighbors"]["distances"]) == 15
+        assert number not in row["neighbors"]["ids"]
+    gone = ended(run_here(folder, "forget", "recipe.yaml", "--id", rows[0]["id"]))
+    assert "atlas.parquet" in gone
+    ended(run_here(folder, "vectors", "recipe.yaml", "--atlas", "atlas.parquet", "--layer", "text.embedding"))
+    assert rows[0]["id"] not in {row["id"] for row in pq.read_table(folder / "atlas.parquet").to_pylist()}
+    assert rows[0]["id"] not in ask(opened(folder / "recipe.yaml"), "map")["points"]["id"]
+    ended(run_here(folder, "vectors", "store", "--atlas", "plain.parquet", "--layer", "text.embedding"))
+    assert {row["text"] for row in pq.read_table(folder / "plain.parquet").to_pylist()} == {None}
+
+
+def test_a_store_without_embeddings_says_what_to_run(sites: Path) -> None:
+    shown = opened(sites / "recipe.yaml")
+    assert rows_of(shown)
+    with pytest.raises(UnavailableError, match="run: winnow annotate"):
+        ask(shown, "map")
