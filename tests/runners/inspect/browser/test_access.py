@@ -1,7 +1,6 @@
 """Every page can be used by keys and by readers of screens: axe finds nothing serious, in both themes and widths."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 

@@ -26,7 +26,7 @@ _TEXTS = 40  # of each language
 
 
 def make_walked(folder: Path) -> None:
-    """The store. Every third text of Korean and Arabic has a number after most words, so that few words have letters."""
+    """The store. Every third text of Korean and Arabic has a number after each word, so that few words have letters."""
     declarations: dict[str, Any] = json.loads(
         lzma.decompress((_ROOT / "runners" / "demo" / "udhr.json.xz").read_bytes())
     )
@@ -38,8 +38,12 @@ def make_walked(folder: Path) -> None:
             text = "\n\n".join(chance.sample(parts, 3))
             if language != "eng" and number % 3 == 0:
                 text = _numbered(text, chance)
-            rows.append({"id": f"{language}{number}", "text": text, "url": f"http://{_SITES[number % 4]}/{language}/{number}"})
-    copies = [row | {"id": f"copy{number}", "url": f"http://copies.example/{number}"} for number, row in enumerate(rows[1:9])]
+            rows.append(
+                {"id": f"{language}{number}", "text": text, "url": f"http://{_SITES[number % 4]}/{language}/{number}"}
+            )
+    copies = [
+        row | {"id": f"copy{number}", "url": f"http://copies.example/{number}"} for number, row in enumerate(rows[1:9])
+    ]
     (folder / "crawl").mkdir()
     (folder / "crawl" / "some.jsonl").write_text("".join(json.dumps(row) + "\n" for row in [*rows, *copies]))
     (folder / "recipe.yaml").write_text(RECIPE)

@@ -40,7 +40,7 @@ export interface ClusterRow {
   kept: string | null;
   undecided: string | null;
   text: string | null;
-  examples?: { id: string; text: string | null }[];
+  examples?: { id: string; text: string | null; item?: number | null }[];
 }
 
 export interface Clusters {
