@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+import numpy as np
+
 from winnow.filters.duplicates.kind import find_kind
 from winnow.pipelines.query.cluster_counts import Cluster, LargestClusters, Membership
 from winnow.pipelines.query.cluster_tasks import cluster_tasks
@@ -127,7 +129,7 @@ class ShownClusters:
 
     def _eligible(self, row: Place) -> bool:
         number = self.frame.row(row.shard.shard, row.row)
-        fired = self.frame.fired[number : number + 1]
+        fired = self.frame.fired[number : number + 1].astype(np.uint64)
         rules = self.frame.rules.eligible
         return bool(self.frame.seen[number]) and not any(has_rule(fired, rule)[0] for rule in range(rules))
 

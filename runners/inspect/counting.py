@@ -11,6 +11,7 @@ from winnow.schemas.kernels import kernel
 
 Codes = NDArray[np.uint8] | NDArray[np.uint16]
 Words = NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32] | NDArray[np.uint64]
+Weights = NDArray[np.int64] | NDArray[np.uint32]
 Marks = NDArray[np.bool_]
 
 
@@ -21,13 +22,11 @@ def counts_of(codes: Codes, number: int, state: Codes, states: int) -> NDArray[n
     return found
 
 
-def amounts_of(
-    codes: Codes, number: int, state: NDArray[np.uint8], states: int, size: NDArray[np.int64] | NDArray[np.uint32]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How many rows have each code and each state, as `counts_of` tells, and the bytes of those of each state."""
-    found, sizes = np.zeros((number, states), np.int64), np.zeros(states, np.int64)
-    _amounts(codes, state, size, found, sizes)
-    return found, sizes
+def amounts_of(codes: Codes, number: int, state: NDArray[np.uint8], states: int, weights: Weights) -> NDArray[np.int64]:
+    """By code and state, as `counts_of` tells: how many rows there are, and the sum of their weights."""
+    found = np.zeros((number, states, 2), np.int64)
+    _amounts(codes, state, weights, found)
+    return found
 
 
 def add_marks(codes: Codes, marks: Marks, sums: NDArray[np.uint8]) -> None:
@@ -63,16 +62,10 @@ def _count(codes: Codes, state: Codes, found: NDArray[np.int64]) -> None:
 
 
 @kernel  # type: ignore[untyped-decorator]
-def _amounts(
-    codes: Codes,
-    state: NDArray[np.uint8],
-    size: NDArray[np.int64] | NDArray[np.uint32],
-    found: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-) -> None:
+def _amounts(codes: Codes, state: NDArray[np.uint8], weights: Weights, found: NDArray[np.int64]) -> None:
     for row in range(len(codes)):
-        found[codes[row], state[row]] += 1
-        sizes[state[row]] += np.int64(size[row])
+        found[codes[row], state[row], 0] += 1
+        found[codes[row], state[row], 1] += np.int64(weights[row])
 
 
 @kernel  # type: ignore[untyped-decorator]

@@ -16,13 +16,16 @@ from winnow.pipelines.binding.rules import RuleProgram
 from winnow.pipelines.query.recipe_rules import pinned_rules
 from winnow.pipelines.store import layout
 from winnow.runners.inspect.changes import ChangedRecipe, with_move
+from winnow.runners.inspect.counting import Weights
 from winnow.runners.inspect.firing import Fired, OneRule, fired_by
 from winnow.runners.inspect.frame import Frame, Marks, fill_frame, frame_of
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.sliding import Slider, make_slider
-from winnow.runners.inspect.view import UnavailableError
+from winnow.runners.inspect.units import units_of
+from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import fingerprint_of
+from winnow.schemas.problems import suggestion
 from winnow.schemas.rules.conditions import columns_read
 
 SLIDING_ROWS: Final = 1 << 18
@@ -81,6 +84,16 @@ class _Tried:
         return cls(same, other, not of_items and (old.choice is None or "eligible" not in touched), of_items)
 
 
+def weights_of(opened: Opened, frame: Frame, unit: str) -> Weights:
+    """The amount of every row in a unit; AskedError if no row has any of it."""
+    if unit == "bytes":
+        return frame.size
+    amounts = units_of(opened, frame).amounts
+    if unit not in amounts:
+        raise AskedError(f"unit: no row has {unit}{suggestion(unit, amounts)}")
+    return amounts[unit]
+
+
 def simulated(opened: Opened, changed: ChangedRecipe, *, settle: bool) -> Simulation:
     """Which rows stay; `settle`: as the whole program decides, even if that takes as long as a plan."""
     frame = decided_frame(opened)
@@ -91,10 +104,12 @@ def simulated(opened: Opened, changed: ChangedRecipe, *, settle: bool) -> Simula
     return Simulation(frame, _free(opened, frame, changed, tried.same, tried.other), tried.exact)
 
 
-def slider_of(opened: Opened, changed: ChangedRecipe, filter_: object, among: Callable[[], Marks]) -> Slider | None:
+def slider_of(
+    opened: Opened, changed: ChangedRecipe, filter_: object, among: Callable[[], Marks], unit: str
+) -> Slider | None:
     """The rows that a threshold decides, if it alone has changed; None for other changes, and while they are sorted.
 
-    `filter_` and `among`: the rows that are meant.
+    `filter_` and `among`: the rows that are meant; `unit`: what amounts are in.
     """
     frame = decided_frame(opened)
     if len(changed.changes) != 1 or len(changed.moved) != 1 or frame.rows < SLIDING_ROWS:
@@ -114,9 +129,9 @@ def slider_of(opened: Opened, changed: ChangedRecipe, filter_: object, among: Ca
     def make() -> _Made:
         rows = among()
         free = _free(opened, frame, changed, [at for at in range(len(frame.rules.rules)) if at != number], [])
-        return _Made(make_slider(opened, frame, rule_at, move, free & rows, rows))
+        return _Made(make_slider(opened, frame, rule_at, move, free & rows, rows, weights_of(opened, frame, unit)))
 
-    key = "slider", move.rule, move.cut, move.language, json.dumps(filter_, sort_keys=True)
+    key = "slider", move.rule, move.cut, move.language, unit, json.dumps(filter_, sort_keys=True)
     found = opened.kept.begin(key, make)
     return None if found is None else found.slider
 

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.rules.evaluation import Evaluator
 from winnow.runners.inspect.changes import Moved
-from winnow.runners.inspect.counting import Codes
+from winnow.runners.inspect.counting import Codes, Weights, amounts_of
 from winnow.runners.inspect.dimensions import floats_of
-from winnow.runners.inspect.effects import Amount, Counts, Effect, Side, side_of
+from winnow.runners.inspect.effects import Amounts, Effect, Side, side_of
 from winnow.runners.inspect.firing import OneRule, evaluate, fired_by, values_at
 from winnow.runners.inspect.frame import Frame, Marks, Rows
 from winnow.runners.inspect.measures import Measure, chunks_of, find_column, measure_of
@@ -29,31 +29,37 @@ from winnow.schemas.rules.conditions import number_text
 
 _STEP: Final = 4096
 
+Places = NDArray[np.uint32]
 RuleAt = Callable[[float], OneRule]
 """The rule with a threshold at this number."""
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Counts by code of any stretch of sorted rows."""
+    """Amounts by code of any stretch of sorted rows."""
 
     codes: Codes
-    ends: NDArray[np.int32]  # of each step, the counts of all rows before its end
+    ends: Amounts  # of each step, those of all rows before its end
 
     @classmethod
-    def of(cls, codes: Codes, number: int) -> "Sums":
+    def of(cls, codes: Codes, number: int, rows: Places, weights: Weights) -> "Sums":
         """Of rows in their order, whose codes are below `number`."""
-        steps = -(-len(codes) // _STEP)
-        ends = np.zeros((steps + 1, number), np.int32)
+        steps = -(-len(rows) // _STEP)
+        ends = np.zeros((steps + 1, number, 2), np.int64)
+        none = np.zeros(_STEP, np.uint8)
+        own = codes[rows]
         for step in range(steps):
-            ends[step + 1] = ends[step] + np.bincount(codes[step * _STEP : (step + 1) * _STEP], minlength=number)
-        return cls(codes, ends)
+            part = slice(step * _STEP, (step + 1) * _STEP)
+            weighed = weights[rows[part]]
+            ends[step + 1] = ends[step] + amounts_of(own[part], number, none, 1, weighed)[:, 0]
+        return cls(own, ends)
 
-    def before(self, end: int) -> Counts:
-        """The counts of the first rows."""
-        step = end // _STEP
-        rest = np.bincount(self.codes[step * _STEP : end], minlength=self.ends.shape[1])
-        found: Counts = self.ends[step] + rest
+    def before(self, end: int, rows: Places, weights: Weights) -> Amounts:
+        """The amounts of the first rows."""
+        part = slice(end // _STEP * _STEP, end)
+        none = np.zeros(_STEP, np.uint8)
+        rest = amounts_of(self.codes[part], self.ends.shape[1], none, 1, weights[rows[part]])
+        found: Amounts = self.ends[end // _STEP] + rest[:, 0]
         return found
 
 
@@ -64,12 +70,12 @@ class Slider:
     rule_at: RuleAt
     operator: str
     values: NDArray[np.float64] | NDArray[np.float32]
-    rows: NDArray[np.uint32]
+    rows: Places
+    weights: Weights  # of all rows, in the unit that is counted
     drops: bool  # whether rows are dropped where the comparison holds; otherwise where it does not
     languages: Sums
     sources: Sums
     were_kept: Sums  # whether the rules as they are keep each: 0 or 1
-    bytes: NDArray[np.int64]  # of each step, those of all rows before its end
     before: Side  # of all rows that are meant, by the rules as they are
     always: Side  # those that stay wherever the threshold is
     always_before: int  # of these, how many the rules as they are keep
@@ -78,18 +84,19 @@ class Slider:
     def nbytes(self) -> int:
         """The bytes of its arrays."""
         sums = sum(one.ends.nbytes + one.codes.nbytes for one in (self.languages, self.sources, self.were_kept))
-        return int(self.values.nbytes + self.rows.nbytes + self.bytes.nbytes) + sums
+        return int(self.values.nbytes + self.rows.nbytes) + sums
 
     def effect(self, opened: Opened, frame: Frame, limit: float) -> Effect:
         """The counts with the threshold at a number."""
         first, end = self._kept(self._place(opened, frame, limit))
-        by_language = self.always.by_language + self.languages.before(end) - self.languages.before(first)
-        by_source = self.always.by_source + self.sources.before(end) - self.sources.before(first)
-        size = self.always.kept.bytes + self._bytes(frame, end) - self._bytes(frame, first)
-        rows = self.always.kept.rows + end - first
-        both = self.always_before + int(self.were_kept.before(end)[1] - self.were_kept.before(first)[1])
-        after = Side(Amount(rows, size), by_language, by_source)
-        return Effect(self.before, after, self.before.kept.rows - both, rows - both)
+
+        def between(sums: Sums) -> Amounts:
+            found: Amounts = sums.before(end, self.rows, self.weights) - sums.before(first, self.rows, self.weights)
+            return found
+
+        after = Side(self.always.by_language + between(self.languages), self.always.by_source + between(self.sources))
+        both = self.always_before + int(between(self.were_kept)[1, 0])
+        return Effect(self.before, after, self.before.rows - both, after.rows - both)
 
     def crossing(
         self, opened: Opened, frame: Frame, limit: float, most: int, *, dropped: bool
@@ -121,10 +128,6 @@ class Slider:
         """The rows that stay, if the comparison changes at a place."""
         return (place, len(self.rows)) if self.drops_below else (0, place)
 
-    def _bytes(self, frame: Frame, end: int) -> int:
-        step = end // _STEP
-        return int(self.bytes[step]) + int(frame.size[self.rows[step * _STEP : end]].sum(dtype=np.int64))
-
     def _place(self, opened: Opened, frame: Frame, limit: float) -> int:
         """Where the comparison changes: the rows below have one answer, all others the other."""
         side = "left" if self.operator in ("<", ">=") else "right"
@@ -144,10 +147,13 @@ class Slider:
         return place
 
 
-def make_slider(opened: Opened, frame: Frame, rule_at: RuleAt, move: Moved, free: Marks, among: Marks) -> Slider | None:
+def make_slider(
+    opened: Opened, frame: Frame, rule_at: RuleAt, move: Moved, free: Marks, among: Marks, weights: Weights
+) -> Slider | None:
     """The rows that a threshold decides; None if some are dropped above it and others below.
 
-    `free`: the rows that no other rule drops; `among`: the rows that are meant, which `free` are some of.
+    `free`: the rows that no other rule drops; `among`: the rows that are meant, which `free` are some of; `weights`: of
+    all rows, in the unit that is counted.
     """
     measure = measure_of(opened, frame, find_column(opened, move.cut.column))
     holds, holds_not = _extremes(opened, frame, rule_at, move, measure)
@@ -164,19 +170,18 @@ def make_slider(opened: Opened, frame: Frame, rule_at: RuleAt, move: Moved, free
     rows = rows[np.argsort(values)]
     values.sort()
     always = free & ~holds & ~holds_not
-    sizes = [int(frame.size[rows[at : at + _STEP]].sum(dtype=np.int64)) for at in range(0, len(rows), _STEP)]
     return Slider(
         rule_at,
         move.cut.operator,
         values,
         rows,
+        weights,
         not keeps,
-        Sums.of(frame.language[rows], len(frame.languages)),
-        Sums.of(frame.source[rows], len(frame.sources)),
-        Sums.of(frame.kept[rows].view(np.uint8), 2),
-        np.cumsum([0, *sizes]),
-        side_of(frame, frame.kept & among),
-        side_of(frame, always),
+        Sums.of(frame.language, len(frame.languages), rows, weights),
+        Sums.of(frame.source, len(frame.sources), rows, weights),
+        Sums.of(frame.kept.view(np.uint8), 2, rows, weights),
+        side_of(frame, frame.kept & among, weights),
+        side_of(frame, always, weights),
         int((always & frame.kept).sum()),
     )
 

@@ -1,15 +1,14 @@
 """What changed rules would keep: by language and source, with samples that cross the line."""
 
-from dataclasses import asdict
-
+from winnow.runners.inspect.asking import number_of, text_of
 from winnow.runners.inspect.changes import ChangedRecipe, changed_recipe
 from winnow.runners.inspect.choosing import checked_filter, chosen_rows
-from winnow.runners.inspect.effects import Counts, effect_of
+from winnow.runners.inspect.effects import Amounts, effect_of
 from winnow.runners.inspect.frame import Frame, Marks, Rows
 from winnow.runners.inspect.listing import nearest_page, shown_rows, spread_page
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.simulation import Simulation, decided_frame, simulated, slider_of
-from winnow.runners.inspect.view import Answer, Asked, AskedError, View
+from winnow.runners.inspect.simulation import Simulation, decided_frame, simulated, slider_of, weights_of
+from winnow.runners.inspect.view import Answer, Asked, View
 from winnow.schemas.identity import Json
 from winnow.schemas.rules.conditions import Cut
 
@@ -19,11 +18,10 @@ _SIDES = ("dropped", "kept")
 
 def _answer(opened: Opened, asked: Asked) -> Answer:
     changed = changed_recipe(opened, asked.get("changes"))
-    most = asked.get("samples", _SAMPLES)
-    if isinstance(most, bool) or not isinstance(most, int) or not 0 <= most <= _MOST_SAMPLES:
-        raise AskedError(f"samples: expected 0 to {_MOST_SAMPLES}, found {most!r}")
+    most = number_of(asked, "samples", _SAMPLES, most=_MOST_SAMPLES)
     wanted, frame = checked_filter(asked.get("filter")), decided_frame(opened)
-    slider = slider_of(opened, changed, wanted, lambda: chosen_rows(opened, frame, wanted))
+    unit = text_of(asked, "unit", "bytes")
+    slider = slider_of(opened, changed, wanted, lambda: chosen_rows(opened, frame, wanted), unit)
     if slider is not None:
         limit, exact = changed.moved[0].limit, True
         effect = slider.effect(opened, frame, limit)
@@ -34,11 +32,16 @@ def _answer(opened: Opened, asked: Asked) -> Answer:
     else:
         found = simulated(opened, changed, settle=asked.get("settle") is True)
         among = chosen_rows(opened, frame, wanted) if wanted else None
-        effect, exact = effect_of(frame, found.kept, among), found.exact
+        exact = found.exact
+        effect = effect_of(frame, found.kept, among, weights_of(opened, frame, unit))
         samples = {side: _crossing(opened, found, changed, among, most, side) for side in _SIDES}
     return {
         "exact": exact,
-        "kept": {"before": asdict(effect.before.kept), "after": asdict(effect.after.kept)},
+        "unit": unit,
+        "kept": {
+            name: {"rows": side.rows, unit: side.amount}
+            for name, side in (("before", effect.before), ("after", effect.after))
+        },
         "by_language": _by("code", frame.languages, effect.before.by_language, effect.after.by_language),
         "by_source": _by("name", frame.sources, effect.before.by_source, effect.after.by_source),
         "dropped_now": effect.dropped_now,
@@ -47,10 +50,20 @@ def _answer(opened: Opened, asked: Asked) -> Answer:
     }
 
 
-def _by(what: str, names: tuple[str, ...], was: Counts, now: Counts) -> list[dict[str, Json]]:
-    """The rows of each group that has any, the largest first."""
-    order = sorted(range(len(names)), key=lambda at: (-max(was[at], now[at]), names[at]))
-    return [{what: names[at], "before": int(was[at]), "after": int(now[at])} for at in order if was[at] or now[at]]
+def _by(what: str, names: tuple[str, ...], was: Amounts, now: Amounts) -> list[dict[str, Json]]:
+    """The rows of each group that has any, the largest first, and their amount."""
+    order = sorted(range(len(names)), key=lambda at: (-max(was[at, 0], now[at, 0]), names[at]))
+    return [
+        {
+            what: names[at],
+            "before": int(was[at, 0]),
+            "after": int(now[at, 0]),
+            "amount_before": int(was[at, 1]),
+            "amount_after": int(now[at, 1]),
+        }
+        for at in order
+        if was[at, 0] or now[at, 0]
+    ]
 
 
 def _crossing(
