@@ -20,7 +20,7 @@ from winnow.runners.inspect.asking import choice_of
 from winnow.runners.inspect.finding import place_of, place_of_item
 from winnow.runners.inspect.frame import Frame, frame_of
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.view import Asked, UnavailableError
+from winnow.runners.inspect.view import Asked, AskedError, UnavailableError
 from winnow.runners.stages.duplicates.excerpts import Excerpts
 from winnow.runners.stages.rule_decisions import DuplicateDrops, drops_of
 from winnow.schemas.errors import StoreError, WinnowError
@@ -115,6 +115,16 @@ class ShownClusters:
             return place
         (own,) = read_rows(self.opened.store.objects, place.shard.object, [place.row], ["id"])["id"].to_pylist()
         return Place(place.shard, place.row, own.hex())
+
+    def seen(self, identity: str | None) -> str | None:
+        """The id of a row or an item, if that is not forgotten."""
+        if identity is None:
+            return None
+        try:
+            place_of_item(self.opened, self.frame, identity)
+        except AskedError:
+            return None
+        return identity
 
     def representative(self, rows: Sequence[Place]) -> Place | None:
         """The row that stays of a cluster with these rows: the one for which another is dropped, or the only eligible

@@ -159,4 +159,4 @@ def _samples(opened: Opened, samples: Sequence[ChangedSample]) -> list[dict[str,
     return listed
 
 
-VIEW = View(answer)
+VIEW = View(answer, seconds=600)
