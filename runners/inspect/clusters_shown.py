@@ -12,7 +12,6 @@ from winnow.pipelines.query.cluster_tasks import cluster_tasks
 from winnow.pipelines.query.duplicates import Browser
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.query.search_tasks import Wanted, search_tasks, single_match
-from winnow.pipelines.rules.decisions import has_rule
 from winnow.pipelines.running.job_tasks import HERE
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.tables import read_rows
@@ -137,9 +136,8 @@ class ShownClusters:
 
     def _eligible(self, row: Place) -> bool:
         number = self.frame.row(row.shard.shard, row.row)
-        fired = self.frame.fired[number : number + 1]
-        rules = self.frame.rules.eligible
-        return bool(self.frame.seen[number]) and not any(has_rule(fired, rule)[0] for rule in range(rules))
+        first = int(self.frame.first[number])  # rules of `eligible` come first
+        return bool(self.frame.seen[number]) and not 0 <= first < self.frame.rules.eligible
 
     def stays(self, row: Place) -> Place:
         """The row that stays in the place of this one: itself, if it is not dropped as a duplicate.
