@@ -21,6 +21,15 @@ def counts_of(codes: Codes, number: int, state: Codes, states: int) -> NDArray[n
     return found
 
 
+def amounts_of(
+    codes: Codes, number: int, state: NDArray[np.uint8], states: int, size: NDArray[np.int64] | NDArray[np.uint32]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many rows have each code and each state, as `counts_of` tells, and the bytes of those of each state."""
+    found, sizes = np.zeros((number, states), np.int64), np.zeros(states, np.int64)
+    _amounts(codes, state, size, found, sizes)
+    return found, sizes
+
+
 def add_marks(codes: Codes, marks: Marks, sums: NDArray[np.uint8]) -> None:
     """Add one to the sum of each row whose code is marked."""
     _add(codes, marks, sums)
@@ -51,6 +60,19 @@ def _count_bits(codes: Codes, masks: Words, among: Marks, found: NDArray[np.int6
 def _count(codes: Codes, state: Codes, found: NDArray[np.int64]) -> None:
     for row in range(len(codes)):
         found[codes[row], state[row]] += 1
+
+
+@kernel  # type: ignore[untyped-decorator]
+def _amounts(
+    codes: Codes,
+    state: NDArray[np.uint8],
+    size: NDArray[np.int64] | NDArray[np.uint32],
+    found: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+) -> None:
+    for row in range(len(codes)):
+        found[codes[row], state[row]] += 1
+        sizes[state[row]] += np.int64(size[row])
 
 
 @kernel  # type: ignore[untyped-decorator]

@@ -30,6 +30,7 @@ sources:
     columns: {fetched_at: day}
 annotate:
   - text.length
+  - text.gopher
   - {text.pii: {kinds: [email]}}
 thresholds:
   limits: {file: limits.csv, key: samples.source.name}
