@@ -76,11 +76,11 @@ class CrossRowJob(Meeting):
     @property
     def job(self) -> LinearJob:
         """The job that stores the answers for every shard that asked."""
-        between = [ExchangeStep("Chosen", self.partitions, self._choose)]
+        between = [ExchangeStep("Chosen", self.partitions, self._choose, self.route)]
         if self.lookup.answers_for is not None:
             between.append(ExchangeStep("Answers", self.shards.groups, self._send_answers))
         last = StoreStep("Shards", self.shards.groups, self.store)
-        return LinearJob(self.steps, "Offers", self.shards.groups, self._send, tuple(between), last, self.route)
+        return LinearJob(self.steps, "Offers", self.shards.groups, self._send, tuple(between), last)
 
     @property
     def lookup(self) -> RowLookup:

@@ -30,9 +30,9 @@ class RowComparisonJob(Meeting):
     @property
     def job(self) -> LinearJob:
         """The job that stores the answers for every shard."""
-        between = (ExchangeStep("Compared", self.partitions, self._compare),)
+        between = (ExchangeStep("Compared", self.partitions, self._compare, self.route),)
         last = StoreStep("Shards", self.shards.groups, self.store)
-        return LinearJob(self.steps, "Lines", self.shards.groups, self._send, between, last, self.route)
+        return LinearJob(self.steps, "Lines", self.shards.groups, self._send, between, last)
 
     @property
     def lookup(self) -> RowComparison:

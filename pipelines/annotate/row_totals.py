@@ -30,9 +30,9 @@ class RowTotalsJob(Meeting):
     @property
     def job(self) -> LinearJob:
         """The job that stores the sums for every shard."""
-        between = (ExchangeStep("Sums", self.partitions, self._add),)
+        between = (ExchangeStep("Sums", self.partitions, self._add, self.route),)
         last = StoreStep("Shards", self.shards.groups, self.store)
-        return LinearJob(self.steps, "Lines", self.shards.groups, self._send, between, last, self.route)
+        return LinearJob(self.steps, "Lines", self.shards.groups, self._send, between, last)
 
     @property
     def lookup(self) -> RowTotals:

@@ -57,6 +57,7 @@ Step: TypeAlias = tuple[str, int, Callable[[int, Iterable[pa.RecordBatch]], Iter
 """The name of an exchange, its partitions, and what it does in each."""
 
 _ESTIMATED = "Estimated"
+_DIGEST_RELAYS, _RELAYS = "DigestRelays", "Relays"
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,18 @@ class SearchGraph:
         found: dict[str, int] = {}
         shard_groups = self.search.listed.groups
         for kind in self.search.kinds:
-            found[f"Groups.{kind}"] = self._digest_partitions(kind)
+            digests = self._digest_partitions(kind)
+            found |= Route(shard_groups, digests).steps(step_of(_DIGEST_RELAYS, kind))
+            found[f"Groups.{kind}"] = digests
             if self.search.kinds[kind].search is None:
                 found[f"Members.{kind}"] = shard_groups
                 continue
             if training_of(self.search, kind) is not None:
                 found[step_of("Learnt", kind)] = 1
-            found |= {step_of(name, kind): partitions for name, partitions, _ in self._finding(kind)}
+            for number, (name, partitions, _) in enumerate(self._finding(kind)):
+                if number == 1:
+                    found |= Route(shard_groups, partitions).steps(step_of(_RELAYS, kind))
+                found[step_of(name, kind)] = partitions
             found |= {step_of("Matches", kind): shard_groups, step_of("Forests", kind): 1}
             cut = () if self.search.chains(kind) is None else ("Chains", "Cut")
             names = ("Stars", "MergedClusters", *cut, "RowClusters", "Outcomes")
@@ -133,7 +139,7 @@ class SearchGraph:
     def _search_kind(self, kind: Kind, start: F, shard_groups: F) -> None:
         search, partitions = self.search, self._digest_partitions(kind)
         digests = shard_groups.send(f"Digests.{kind}", send_digests, search, kind, partitions)
-        digests = digests.relayed(step_of("DigestRelays", kind), Route(search.listed.groups, partitions))
+        digests = digests.relayed(step_of(_DIGEST_RELAYS, kind), Route(search.listed.groups, partitions))
         groups = digests.exchange(f"Groups.{kind}", partial(group_digests, search, kind))
         empty = start.send(f"Empty.{kind}", _empty_blocks, search, kind, GROUP_SUMMARIES)
         if search.kinds[kind].search is None:
@@ -144,7 +150,7 @@ class SearchGraph:
         flow, others, edges = groups, [empty], list[F]()
         for number, (name, parts, consume) in enumerate(self._finding(kind)):
             if number == 1:  # of what each shard group sends
-                flow = flow.relayed(step_of("Relays", kind), Route(search.listed.groups, parts))
+                flow = flow.relayed(step_of(_RELAYS, kind), Route(search.listed.groups, parts))
             flow, others = flow.exchange(step_of(name, kind), consume, *others), []
             if name == _ESTIMATED:
                 flow, clear = flow.split(UNRESOLVED, step_of("Unresolved", kind))

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import apache_beam as beam
 import numpy as np
@@ -18,7 +19,7 @@ from winnow.pipelines.export.planning.export_run import (
     text_columns,
 )
 from winnow.pipelines.export.planning.sizing import Cutting, Way
-from winnow.pipelines.export.reading import BEATS, READ, AddressedRows, mixed_rows
+from winnow.pipelines.export.reading import BEATS, READ, RELAYED, AddressedRows, mixed_rows
 from winnow.pipelines.export.stage import EXCHANGE, Unfinished, pending_partitions
 from winnow.pipelines.export.writing import WriteShards
 from winnow.pipelines.media.pictures import PictureSource
@@ -29,10 +30,12 @@ from winnow.pipelines.reading.text_edits import BoundEdit, with_keys
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import Exchange, Relays, Route, clear_scratch, transport_of
 from winnow.pipelines.running.job_tasks import OPENING_BYTES
+from winnow.pipelines.running.on_node import naming_host
 from winnow.pipelines.running.run_tasks import SpreadTasks
 from winnow.pipelines.running.shard_groups import successive_groups
 from winnow.pipelines.running.step_progress import report_partition
 from winnow.pipelines.running.tasks import TaskLine, put_task_list
+from winnow.pipelines.running.version_handshake import versions_here
 from winnow.pipelines.running.worker import prepare_worker
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
@@ -53,6 +56,7 @@ class ReadDrawn(beam.DoFn):
     def __init__(self, export_run: ExportRun, route: Route) -> None:
         self._export_run = export_run
         self._route = route
+        self._driver = versions_here()
 
     def setup(self) -> None:
         """Once a process; keys are read here and nowhere else."""
@@ -61,8 +65,9 @@ class ReadDrawn(beam.DoFn):
 
     def process(self, element: bytes) -> Iterator[AddressedBlock]:
         """The blocks of one place, one after another; a block has rows of several shards."""
-        place, details = DrawnPlace.from_json(element), self._export_run.details
-        yield from self._route.send(place.number, self._rows(details, place))
+        with naming_host(self._driver):
+            place, details = DrawnPlace.from_json(element), self._export_run.details
+            yield from self._route.send(place.number, self._rows(details, place))
 
     def _rows(self, details: ExportDetails, place: DrawnPlace) -> Iterator[AddressedRows]:
         for shard in place.shards:
@@ -79,6 +84,11 @@ class ExportGraph:
     route: Route
     shuffle: Shuffle = "auto"
 
+    def scratch_bytes(self, travelling: int) -> int:
+        """The most bytes, about, that the scratch folder has while so many travel."""
+        transport = transport_of(self.shuffle, self.export_run.scratch, EXCHANGE)
+        return sum(transport.stored_bytes(travelling, *step) for step in self.route.exchanges)
+
     def build(self, pipeline: beam.Pipeline) -> PCollection[str]:
         """Spreads the tasks, sends rows to their shards, and writes these; yields the numbers of the written shards."""
         scratch: ObjectStore = self.export_run.scratch
@@ -91,7 +101,7 @@ class ExportGraph:
         )
         written: PCollection[str] = (
             blocks
-            | "Relays" >> Relays(self.route, relays)
+            | "Relays" >> Relays(self.route, relays, partial(report_partition, scratch, BEATS, RELAYED))
             | "Exchange" >> Exchange(WriteShards(self.export_run), transport=transport, emits=str)
             # FnApiRunner notices a dead worker only by the output that it owes.
             | "Return" >> beam.Reshuffle().with_output_types(str)

@@ -49,7 +49,7 @@ AddressedRows: TypeAlias = tuple[pa.RecordBatch, NDArray[np.int64]]
 """Rows, and the partition of each."""
 
 _OF_SAMPLES = ("licence", "url", "mime", "modality", "metadata", "media")
-READ = "read"
+READ, RELAYED = "read", "relayed"
 BEATS = "progress"
 """Where workers report progress, and on what."""
 

@@ -52,7 +52,8 @@ class JobSteps:
 
     def relayed(self, name: str, blocks: Blocks, route: Route) -> Blocks:
         """Bring what `route.send` made to its partitions' relays, if the route has any."""
-        onward: Blocks = blocks | name >> Relays(route, self.transport(name))
+        done = partial(report_partition, self.objects, self.scratch, name)
+        onward: Blocks = blocks | name >> Relays(route, self.transport(name), done)
         return onward
 
     def finish(
@@ -69,9 +70,8 @@ class JobSteps:
         self, name: str, consume: Callable[[int, Batches], Iterable[object]], partition: int, batches: Batches
     ) -> Iterator[object]:
         """Consume a partition, and count it as finished."""
-        with naming_host(self.driver):
-            yield from consume(partition, batches)
-            report_partition(self.objects, self.scratch, name)
+        yield from consume(partition, batches)
+        report_partition(self.objects, self.scratch, name)
 
     def store(self, name: str, numbers: PCollection[int], make: Callable[[int], Iterator[int]]) -> None:
         """Call `make` with each number; it returns the numbers of what it has stored."""
@@ -90,8 +90,17 @@ class JobSteps:
 
 def sending(make: Callable[..., Iterator[AddressedBlock]], *arguments: object) -> beam.PTransform[object, Blocks]:
     """The step that calls `make` with an element and these arguments, and sends its blocks."""
-    blocks: beam.PTransform[object, Blocks] = beam.FlatMap(make, *arguments).with_output_types(AddressedBlock)
+    blocks: beam.PTransform[object, Blocks] = beam.FlatMap(
+        partial(_sent, versions_here(), make, arguments)
+    ).with_output_types(AddressedBlock)
     return blocks
+
+
+def _sent(
+    driver: str, make: Callable[..., Iterator[AddressedBlock]], arguments: tuple[object, ...], element: object
+) -> Iterator[AddressedBlock]:
+    with naming_host(driver):
+        yield from make(element, *arguments)
 
 
 def split_by_origin(blocks: Blocks, origin: str, label: str) -> tuple[Blocks, Blocks]:

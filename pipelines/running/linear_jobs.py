@@ -13,7 +13,6 @@ from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import Route
 from winnow.pipelines.running.flows import F, Ground, Here, OnBeam
 from winnow.pipelines.running.job_steps import Batches, JobSteps, task_numbers
-from winnow.pipelines.running.on_node import naming_host
 from winnow.pipelines.running.step_progress import report_partition
 
 
@@ -24,6 +23,12 @@ class ExchangeStep:
     name: str
     partitions: int  # the most that get blocks
     consume: Callable[[int, Batches], Iterator[AddressedBlock]]
+    route: Route | None = None  # by which its blocks are sent, if they may have relays
+
+    @property
+    def relays(self) -> str:
+        """The name of the step of its relays."""
+        return f"Relays.{self.name}"
 
 
 @dataclass(frozen=True)
@@ -45,13 +50,15 @@ class LinearJob:
     send: Callable[[int], Iterator[AddressedBlock]]
     between: tuple[ExchangeStep, ...]
     last: StoreStep
-    route: Route | None = None  # by which tasks send, if they may have relays
 
     @property
     def parts(self) -> Mapping[str, int]:
         """The tasks, and the partitions of each exchange, for the progress."""
-        exchanges = {one.name: one.partitions for one in self.between}
-        return {self.name: self.tasks} | exchanges | {self.last.name: self.last.partitions}
+        parts = {self.name: self.tasks}
+        for one in self.between:
+            parts |= {} if one.route is None else one.route.steps(one.relays)
+            parts[one.name] = one.partitions
+        return parts | {self.last.name: self.last.partitions}
 
     def build(self, pipeline: beam.Pipeline) -> None:
         """Add the job to a pipeline."""
@@ -63,17 +70,15 @@ class LinearJob:
 
     def _lay_out(self, ground: Ground[F], send: Callable[[int], Iterator[AddressedBlock]]) -> None:
         flow = ground.numbers(self.tasks).send(self.name, send)
-        if self.route is not None:
-            flow = flow.relayed("Relays", self.route)
         for one in self.between:
+            flow = flow if one.route is None else flow.relayed(one.relays, one.route)
             flow = flow.exchange(one.name, one.consume)
         flow.finish(self.last.name, self.last.consume)
 
     def _sent(self, task: int) -> Iterator[AddressedBlock]:
         """Run a task, and count it as finished."""
-        with naming_host(self.steps.driver):
-            yield from self.send(task)
-            report_partition(self.steps.objects, self.steps.scratch, self.name)
+        yield from self.send(task)
+        report_partition(self.steps.objects, self.steps.scratch, self.name)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange.engine import GroupInOneWindow
 from winnow.pipelines.running.exchange.inputs import Blocks, each
 from winnow.pipelines.running.exchange.totals import Total, Totals
+from winnow.pipelines.running.on_node import naming_host
+from winnow.pipelines.running.version_handshake import versions_here
 
 T = TypeVar("T")
 Consumer: TypeAlias = Callable[[int, Iterator[pa.RecordBatch]], Iterable[T]]
@@ -44,6 +46,7 @@ class Exchange(beam.PTransform[PCollection[AddressedBlock], PCollection[T]], Gen
     transport and number of workers. A block that is sent again with equal content counts once; a block that is
     missing or differs raises `ExchangeError`: before the consumer starts if the group is in memory or its
     index shows it, or from the iterator if a file turns out to be damaged. So commit only after the last batch.
+    Errors of consumers on other machines begin with the machine's name.
 
         blocks | Exchange(duplicate_groups, transport=Files(store, "scratch/bands"), emits=DuplicateGroup)
     """
@@ -91,6 +94,7 @@ class _Consume(beam.DoFn, Generic[T]):
     def __init__(self, consume: Consumer[T], transport: Transport) -> None:
         self._consume = consume
         self._transport = transport
+        self._driver = versions_here()
 
     def process(self, group: tuple[int, Iterable[bytes]]) -> Iterator[T]:
         partition, tagged = group
@@ -101,7 +105,8 @@ class _Consume(beam.DoFn, Generic[T]):
                 expected = Total.decode(element[len(_IS_TOTAL) :])
             else:
                 members.append(memoryview(element)[len(_IS_MEMBER) :])
-        yield from self._consume(partition, self._transport.receive(partition, expected, members))
+        with naming_host(self._driver):
+            yield from self._consume(partition, self._transport.receive(partition, expected, members))
 
 
 def _tagged(keyed: tuple[int, bytes], tag: bytes) -> tuple[int, bytes]:

@@ -9,8 +9,9 @@ Rows reach their consumer in the same order as without relays: by sender, and of
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import apache_beam as beam
 import numpy as np
@@ -63,8 +64,19 @@ class Route:
 
     @property
     def relays(self) -> int:
-        """The number of relays."""
-        return self.bands * self.across
+        """The number of relays; none if blocks go straight."""
+        return self.bands * self.across if self.relayed else 0
+
+    @property
+    def exchanges(self) -> tuple[tuple[int, int], ...]:
+        """Of each exchange on the way: how many send, and to how many each of them sends."""
+        if not self.relayed:
+            return ((self.senders, self.partitions),)
+        return ((self.senders, self.across), (self.relays, self.width))
+
+    def steps(self, name: str) -> dict[str, int]:
+        """The relays as a step of a job, for the progress, if there are any."""
+        return {name: self.relays} if self.relayed else {}
 
     def send(self, sender: int, batches: Iterable[tuple[pa.RecordBatch, Partitions]]) -> Iterator[AddressedBlock]:
         """Packs a sender's batches, with a partition number per row; `sender` is its number by its input."""
@@ -94,22 +106,32 @@ class Route:
 class Relays(beam.PTransform[PCollection[AddressedBlock], PCollection[AddressedBlock]]):
     """What `Route.send` made → blocks for the partitions: through relays, or unchanged if the route has none.
 
+    `done` is called on the worker after each relay; picklable.
+
     blocks | Relays(route, Files(store, "scratch/relays")) | Exchange(write, transport=Files(store, "scratch"), …)
     """
 
-    def __init__(self, route: Route, transport: Transport) -> None:
+    def __init__(self, route: Route, transport: Transport, done: Callable[[], None]) -> None:
         super().__init__()
         self._route = route
         self._transport = transport
+        self._done = done
 
     def expand(self, blocks: PCollection[AddressedBlock]) -> PCollection[AddressedBlock]:
         """One more exchange, whose consumers are the relays."""
         if not self._route.relayed:
             return blocks
         relayed: PCollection[AddressedBlock] = blocks | Exchange(
-            self._route.relay, transport=self._transport, emits=AddressedBlock
+            partial(_relayed, self._route, self._done), transport=self._transport, emits=AddressedBlock
         )
         return relayed
+
+
+def _relayed(
+    route: Route, done: Callable[[], None], relay: int, batches: Iterator[pa.RecordBatch]
+) -> Iterator[AddressedBlock]:
+    yield from route.relay(relay, batches)
+    done()
 
 
 def _split(batches: list[pa.RecordBatch]) -> tuple[pa.RecordBatch, Partitions]:

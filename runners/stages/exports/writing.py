@@ -11,15 +11,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from winnow.pipelines.export.graph import make_graph
+from winnow.pipelines.export.graph import ExportGraph, drawn_groups, make_graph
 from winnow.pipelines.export.places.destination import ExportPlace
 from winnow.pipelines.export.places.existing import OtherPlanError
 from winnow.pipelines.export.places.manifest import Manifest
 from winnow.pipelines.export.places.opening import export_place
 from winnow.pipelines.export.planning.cutting import cut_outputs
+from winnow.pipelines.export.planning.export_run import Places
 from winnow.pipelines.export.planning.fitting import require_media
 from winnow.pipelines.export.planning.sizing import Cutting, Way, notes_of
-from winnow.pipelines.export.reading import BEATS, READ
+from winnow.pipelines.export.reading import BEATS, READ, RELAYED
 from winnow.pipelines.export.stage import (
     BoundExport,
     Closing,
@@ -187,7 +188,8 @@ def _labelled(export: BoundExport, note: str) -> str:
 def _write(work: _Work, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished]) -> None:
     """Run the pipeline until all shards of all exports are written."""
     run, losses = work.run, 0
-    progress = _Progress(work.draw, cuttings, exports)
+    route = Route(len(drawn_groups(work.draw, cuttings)), len(Places(cuttings)))
+    progress = _Progress(work.draw, cuttings, exports, route)
     with StatusLine(run.console, progress.status(), progress.status):
         while True:
             for one in exports:
@@ -211,17 +213,20 @@ def _write(work: _Work, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfin
             except (StageError, ExportError) as error:
                 if os.strerror(errno.ENOSPC) not in str(error):
                     raise
-                raise full_disk(cuttings, exports, str(error)) from None
+                raise full_disk(graph, cuttings, exports, str(error)) from None
     run.console.print(progress.last_line())
 
 
 class _Progress:
-    """The progress of exports: shards read and files written. For display only."""
+    """The progress of exports: shards read, relays if there are some, and files written. For display only."""
 
-    def __init__(self, draw: Draw, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished]) -> None:
+    def __init__(
+        self, draw: Draw, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished], route: Route
+    ) -> None:
         self._exports = exports
         self._scratch = exports[0].place.scratch
         self._shards = len(draw.shards)
+        self._relays = route.relays if route.relayed else 0
         self._total = sum(cuttings[export.export.way].shards for export in exports)
         self._samples = sum(output.given.samples for output in draw.plan.outputs)
         self._started = time.monotonic()
@@ -229,19 +234,22 @@ class _Progress:
     @property
     def widest(self) -> int:
         """The tasks of the widest step."""
-        return max(self._shards, self._total)
+        return max(self._shards, self._relays, self._total)
 
     def written(self) -> int:
         """The number of written shards of all exports."""
         return sum(export.place.work.count() for export in self._exports)
 
     def status(self) -> Status:
-        """How much is read and written; one is as long as the other."""
-        written = self.written()
-        read = min(self._shards, steps_done(self._scratch, BEATS)[READ])
-        share = (written / self._total + read / max(self._shards, 1)) / 2 if self._total else 1.0
-        facts = (f"{written:,}/{self._total:,} shards", f"{read:,}/{self._shards:,} shards of the store read")
-        return Status("export", facts, min(share, 0.99))
+        """How much is read, relayed and written; one is as long as the other."""
+        written, done = self.written(), steps_done(self._scratch, BEATS)
+        read, relayed = min(self._shards, done[READ]), min(self._relays, done[RELAYED])
+        facts = [f"{written:,}/{self._total:,} shards", f"{read:,}/{self._shards:,} shards of the store read"]
+        shares = [written / max(self._total, 1), read / max(self._shards, 1)]
+        if self._relays:
+            facts.append(f"{relayed:,}/{self._relays:,} relays")
+            shares.append(relayed / self._relays)
+        return Status("export", tuple(facts), min(sum(shares) / len(shares), 0.99))
 
     def last_line(self) -> str:
         """What is printed when all shards are written."""
@@ -268,14 +276,15 @@ class _Place:
         return shutil.disk_usage(self.folder).free
 
 
-def full_disk(cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished], message: str) -> ExportError:
+def full_disk(
+    graph: ExportGraph, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished], message: str
+) -> ExportError:
     """The error for a full disk, with the folders on that disk; the system's error (`message`) usually names no
     file."""
     for export in exports:
         export.refresh()
     # Exchanged data is stored with the first export; the next run writes it again.
-    relayed = Route(1, sum(cutting.shards for cutting in cuttings.values())).relayed
-    travels = sum(size.bytes for cutting in cuttings.values() for size in cutting.outputs) * (1 + relayed)
+    travels = graph.scratch_bytes(sum(size.bytes for cutting in cuttings.values() for size in cutting.outputs))
     places = [
         _Place(one.export.path, disk, _missing_bytes(one, cuttings[one.export.way]) + (0 if number else travels))
         for number, one in enumerate(exports)

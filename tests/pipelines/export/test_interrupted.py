@@ -1,5 +1,6 @@
 """Exports that die half-way: workers that are killed, a disk that fills."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,6 +86,19 @@ def test_a_full_disk_is_told_from_the_others_and_what_it_lacks(small_disk: Path,
     assert_told(said, "same command again")
     assert "roomy" not in said
     assert said.count("\n") == 0
+
+
+def test_what_travels_through_files_needs_space_with_the_first_export(small_disk: Path, tmp_path: Path) -> None:
+    store, draw = make_draw(LocalStore(tmp_path / "store"), {"a": every(["x" * 200] * 900)})
+    (small_disk / "filler").write_bytes(bytes((4 << 20) - 80_000))
+    needed = {}
+    for shuffle in ("files", "engine"):
+        with pytest.raises(ExportError) as failed:
+            export(store, draw, exports_of(tmp_path, f"mds: {{path: {small_disk}/out}}"), shuffle=shuffle)
+        found = re.search(r"up to ([\d.]+) (K|M)iB more", str(failed.value))
+        assert found is not None, failed.value
+        needed[shuffle] = float(found[1]) * (1024 if found[2] == "M" else 1)
+    assert needed["files"] == pytest.approx(2 * needed["engine"], rel=0.05)
 
 
 def test_notes_say_which_export_they_are_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

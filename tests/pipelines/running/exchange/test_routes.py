@@ -163,7 +163,7 @@ def through_beam(folder: Path, tasks: list[int], route: Route, relays: Transport
             pipeline
             | beam.Create(tasks, reshuffle=False)
             | beam.FlatMap(partial(sent, route)).with_output_types(AddressedBlock)
-            | Relays(route, relays)
+            | Relays(route, relays, finished)
             | Exchange(as_bytes, transport=transport, emits=tuple[int, bytes])
             | beam.Map(partial(put_group, objects))
         )
@@ -215,3 +215,40 @@ def test_relays_write_the_same_objects_again() -> None:
     by_address = {(block.origin, block.partition, block.number): encode_batch(block.batch) for block in first}
     assert by_address == {(block.origin, block.partition, block.number): encode_batch(block.batch) for block in second}
     assert len(by_address) == len(first)
+
+
+@pytest.mark.parametrize("most_straight", [1, PARTITIONS])
+@pytest.mark.parametrize(("merge_above", "least"), [(64, 1 << 18), (1, 1 << 18), (1, 1)])
+def test_the_bytes_that_files_take_are_known_before(
+    tmp_path: Path, most_straight: int, merge_above: int, least: int
+) -> None:
+    """Beside files of blocks there are indexes, so rows are large here."""
+    store, route = LocalStore(tmp_path / "scratch"), Route(9, PARTITIONS, most_straight)
+    batch = pa.RecordBatch.from_pydict({"text": ["x" * 20_000] * PARTITIONS})
+    relays, last = (
+        Files(store, name, merge_above_files=merge_above, merge_fan_in=9, min_segment_bytes=least)
+        for name in ("relays", "x")
+    )
+    with beam.Pipeline(runner=InlineRunner()) as pipeline:
+        (
+            pipeline
+            | beam.Create(range(9), reshuffle=False)
+            | beam.FlatMap(partial(send_all, route, batch)).with_output_types(AddressedBlock)
+            | Relays(route, relays, finished)
+            | Exchange(as_bytes, transport=last, emits=tuple[int, bytes])
+        )
+    travelling = 9 * batch.nbytes
+    expected = sum(relays.stored_bytes(travelling, *step) for step in route.exchanges)
+    assert expected == travelling * (1 + route.relayed) * (1 + (least > 1 and merge_above == 1))
+    stored = sum(info.size for name in ("relays", "x") for info in store.list(f"{name}/"))
+    assert 0.9 * expected < stored < 1.25 * expected  # the last of successive files may be left alone
+    assert sum(Engine().stored_bytes(travelling, *step) for step in route.exchanges) == 0
+
+
+def send_all(route: Route, batch: pa.RecordBatch, sender: int) -> Iterator[AddressedBlock]:
+    """A row for each partition."""
+    return route.send(sender, [(batch, np.arange(PARTITIONS))])
+
+
+def finished() -> None:
+    """Nobody is told of relays."""
