@@ -183,10 +183,10 @@ def _make_clustered(steps: JobSteps, shards: int, rows: int) -> None:
         put_part(steps.objects, steps.scratch, "candidates", shard, batch)
 
 
-def _choose(steps: JobSteps, shards: int, _: int, tasks: bool) -> str:
+def _choose(steps: JobSteps, shards: int, rows: int, tasks: bool) -> str:
     parts: list[list[int]] = []
     if tasks:
-        rounds = Rounds(CHOICE, shards, steps, "candidates", "replaced")
+        rounds = Rounds(CHOICE, shards, rows, steps, "candidates", "replaced")
         Forks().run(rounds.job(), 0)
         for group in range(shards):
             found = read_numbers(steps.objects, steps.scratch, "replaced", group)

@@ -12,7 +12,7 @@ from winnow.filters.duplicates.kind import find_kind
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.store import layout
 from winnow.schemas.problems import Problems, shown, suggestion
-from winnow.schemas.recipe import DedupeConfig
+from winnow.schemas.recipe import DedupeConfig, Shuffle
 from winnow.schemas.recipe.dedupe import Order, Preference
 from winnow.schemas.rows.duplicates import VIRTUAL, Kind, layer_of_kind
 from winnow.schemas.rules.checking import ColumnInfo
@@ -55,6 +55,7 @@ class Choice:
     max_cluster: Mapping[Kind, int]  # of different members, above which a cluster of each kind raises an alarm
     digest: Column | None = None  # of the text, where no kind compares the texts of equal addresses
     by_item: tuple[Kind, ...] = ()  # the kinds of which rules of `items` read which media are represented by others
+    shuffle: Shuffle = "auto"  # how candidates travel where tasks choose
 
     @property
     def of_rows(self) -> tuple[Kind, ...]:

@@ -216,7 +216,7 @@ def _bind_choice(recipe: Recipe, known: Mapping[str, ColumnInfo], columns: Mappi
             problems.add(config.place, f"dedupe.guard.sources.{one.name}", unknown)
     problems.stop_if_any()
     digest = Column(DIGEST, "digest") if compares_digests(recipe) else None
-    return Choice(kinds, preferences, sources, config, max_clusters(asked), digest)
+    return Choice(kinds, preferences, sources, config, max_clusters(asked), digest, shuffle=recipe.shuffle)
 
 
 def _program(

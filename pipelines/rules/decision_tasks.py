@@ -170,7 +170,8 @@ class DecisionTasks:
         # Loads Beam, which a plan of fewer rows does without.
         from winnow.pipelines.rules.representatives.rounds import Rounds
 
-        rounds = Rounds(choice, self.shards.groups, self.steps, _CANDIDATES, _REPLACED)
+        steps = replace(self.steps, shuffle=choice.shuffle)
+        rounds = Rounds(choice, self.shards.groups, rows, steps, _CANDIDATES, _REPLACED)
         jobs.run(rounds.job(), rows * len(candidate_columns(choice)) * WORD_BYTES)
         large, large_count, accepted = merged_large(parts)
         large, large_count = unaccepted(large, large_count, accepted)

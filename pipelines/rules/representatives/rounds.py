@@ -2,15 +2,16 @@
 
 Each kind of duplicates is a round. A group of shards sends the best of its rows in each cluster, one line a cluster, so
 that no cluster is large; the cluster's partition finds the best of all groups, and tells the groups that have another
-one. Then each group knows which of its rows are replaced, and sends what is left to the next kind's round. What is
-replaced at the end is an object for each group; the driver gets counts.
+one. There are as many partitions as the lines have bytes for. Then each group knows which of its rows are replaced, and
+sends what is left to the next kind's round. What is replaced at the end is an object for each group; the driver gets
+counts.
 
 The choice is that of `choosing`, which is where it is described.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +21,14 @@ from winnow.filters.duplicates.kind import find_kind
 from winnow.pipelines.binding.preferences import Choice
 from winnow.pipelines.rules.representatives.candidates import (
     TEXT,
+    WORD_BYTES,
     Rows,
     part_of_items,
     preference_names,
 )
 from winnow.pipelines.rules.representatives.replaced import NONE_COMPARED, UnequalTexts
 from winnow.pipelines.running.blocks import AddressedBlock
-from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
+from winnow.pipelines.running.exchange import Route, addressed_blocks, partition_of_key, partitions_for
 from winnow.pipelines.running.job_steps import Batches, JobSteps
 from winnow.pipelines.running.linear_jobs import ExchangeStep, LinearJob, StoreStep
 from winnow.pipelines.running.row_arrays import find_in_sorted, run_starts
@@ -35,8 +37,11 @@ from winnow.pipelines.store.facade import ObjectStore
 from winnow.schemas.rows.duplicates import Kind
 from winnow.schemas.uint128 import Words, places_of, values_of
 
-_OF_ROWS, _OF_ITEMS = range(2)  # whose best is asked for: rows, or items that nothing represents yet
+# Whose best is asked for: rows, or items that nothing represents yet. A line for none is sent back to its group, which
+# goes on when something is sent to it.
+_OF_ROWS, _OF_ITEMS, _OF_NONE = range(3)
 _CLUSTER = ("asked", "high", "low")
+_FIXED = ("taken", "id_high", "id_low", "place", "item", "group")  # the other columns of each line
 _SETTLED, _ADDRESSES = "settled", "addresses"
 
 Settled = dict[str, NDArray[np.uint64]]
@@ -48,7 +53,8 @@ class Rounds:
     """The rounds of a choice. Picklable."""
 
     choice: Choice
-    groups: int  # of shards; clusters are divided into as many partitions
+    groups: int  # of shards
+    rows: int  # that are candidates, and their items
     steps: JobSteps
     candidates: str  # the parts of groups' candidates
     replaced: str  # and of what is replaced in the end
@@ -57,7 +63,7 @@ class Rounds:
         """Two exchanges for each kind: to the partitions of clusters, and back to the groups of shards."""
         steps: list[ExchangeStep] = []
         for number, kind in enumerate(self.choice.kinds):
-            steps.append(ExchangeStep(f"Best.{kind}", self.groups, self.best))
+            steps.append(ExchangeStep(f"Best.{kind}", self._route.partitions, self.best, self._route))
             steps.append(ExchangeStep(f"Settled.{kind}", self.groups, partial(self.settle, number)))
         last = StoreStep("Replaced", self.groups, self.settle_last)
         return LinearJob(self.steps, "Clusters", self.groups, partial(self.ask, 0), tuple(steps[:-1]), last)
@@ -73,9 +79,10 @@ class Rounds:
     def ask(self, number: int, group: int) -> Iterator[AddressedBlock]:
         """Send the best row of a group in each cluster of a kind, and of its items, to the clusters' partitions."""
         lines = self._own(number, group).lines
-        yield AddressedBlock(group, f"empty-{group}", 0, lines.slice(0, 0))
-        parts = partition_of_key(values_of(*_words(lines)), self.groups)
-        yield from addressed_blocks(f"group-{group}", [(lines, parts)], self.groups)
+        back = dict.fromkeys(lines.schema.names, 0) | {"asked": _OF_NONE, "high": group, "group": group}
+        lines = _joined([lines, pa.RecordBatch.from_pylist([back], schema=lines.schema)])
+        parts = partition_of_key(values_of(*_words(lines)), self._route.partitions)
+        yield from self._route.send(group, [(lines, parts)])
 
     def best(self, partition: int, batches: Batches) -> Iterator[AddressedBlock]:
         """Send the best line of each cluster to the groups that sent another one."""
@@ -84,8 +91,7 @@ class Rounds:
         best = np.empty(len(order), np.int64)
         best[order] = order[first][np.repeat(np.arange(len(first)), np.diff(np.append(first, len(order))))]
         groups = lines["group"].to_numpy()
-        others = np.flatnonzero(groups[best] != groups)
-        yield AddressedBlock(partition, f"empty-{partition}", 0, lines.slice(0, 0))
+        others = np.flatnonzero((groups[best] != groups) | (lines["asked"].to_numpy() == _OF_NONE))
         answers = lines.take(pa.array(best[others]))
         yield from addressed_blocks(f"best-{partition}", [(answers, groups[others])], self.groups)
 
@@ -112,6 +118,13 @@ class Rounds:
             gone = own.rows.take(pa.array(np.searchsorted(own.places, places)))
             counts = _compared_texts(gone, best.lines.take(pa.array(at)), _wordings(self.choice))
             put_numbers(objects, scratch, _ADDRESSES, group, {"counts": counts})
+
+    @cached_property
+    def _route(self) -> Route:
+        """From the groups to the partitions of clusters."""
+        columns = len(_CLUSTER) + len(_FIXED) + len(self.choice.preferences) + 2 * len(_wordings(self.choice))
+        lines = self.rows * (2 if self.choice.by_item else 1)
+        return Route(self.groups, partitions_for(lines * columns * WORD_BYTES))
 
     @property
     def _place(self) -> tuple[ObjectStore, str]:

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
+import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.inline_engine import InlineRunner
 from tests.pipelines.rules.test_representatives import CONFIG, pinned_on, recipe_text, stays
 from tests.pipelines.rules.test_representatives import Row as StoredRow
 from tests.property_sizes import scaled
@@ -19,6 +21,7 @@ from winnow.pipelines.rules.decision_tasks import pinned_tasks
 from winnow.pipelines.rules.representatives.candidates import (
     ITEMS,
     ROW_BITS,
+    WORD_BYTES,
     Candidates,
     candidate_columns,
     part_of_items,
@@ -28,8 +31,10 @@ from winnow.pipelines.rules.representatives.choosing import RepresentativeChoose
 from winnow.pipelines.rules.representatives.replaced import Duplicates, UnequalTexts
 from winnow.pipelines.rules.representatives.rounds import Rounds
 from winnow.pipelines.running import shard_groups
+from winnow.pipelines.running.exchange import GROUP_BYTES, routes
 from winnow.pipelines.running.job_steps import JobSteps
-from winnow.pipelines.running.job_tasks import HERE, ROWS_HERE_VARIABLE
+from winnow.pipelines.running.job_tasks import HERE, ROWS_HERE_VARIABLE, LocalJobs
+from winnow.pipelines.running.linear_jobs import Job
 from winnow.pipelines.running.scratch_parts import put_part, read_numbers
 from winnow.pipelines.store.memory import MemoryStore
 
@@ -80,9 +85,11 @@ def chosen_here(choice: Choice, tables: dict[int, Candidates]) -> Duplicates:
         return chooser.chosen([str(shard) for shard in tables])
 
 
-def chosen_in_tasks(choice: Choice, tables: dict[int, Candidates], groups: int, *, again: bool = False) -> Duplicates:
+def chosen_in_tasks(
+    choice: Choice, tables: dict[int, Candidates], groups: int, bytes_of: int = 0, *, again: bool = False
+) -> Duplicates:
     steps = JobSteps(MemoryStore("rounds"), "rounds")
-    rounds = Rounds(choice, groups, steps, "candidates", "replaced")
+    rounds = Rounds(choice, groups, bytes_of // WORD_BYTES, steps, "candidates", "replaced")
     for group in range(groups):
         some = [one for shard, one in tables.items() if shard * groups // len(tables) == group]
         merged = Candidates.merged(some)
@@ -140,7 +147,27 @@ def test_tasks_choose_what_one_process_does(which: str, rows: list[Row], shards:
     tables = tables_of(choice, rows, shards)
     expected = plain(chosen_here(choice, tables))
     assert plain(chosen_in_tasks(choice, tables, groups)) == expected
-    assert plain(chosen_in_tasks(choice, tables, groups, again=True)) == expected
+    assert plain(chosen_in_tasks(choice, tables, groups, GROUP_BYTES, again=True)) == expected
+
+
+def test_partitions_of_clusters_follow_bytes_and_have_relays(monkeypatch: pytest.MonkeyPatch) -> None:
+    choice, steps = CHOICES["items that rules read"], JobSteps(MemoryStore("parts"), "parts")
+
+    def parts(rows: int, groups: int) -> dict[str, int]:
+        return dict(Rounds(choice, groups, rows, steps, "candidates", "replaced").job().parts)
+
+    few, many = parts(1_000_000, 1_024), parts(1_000_000_000, 16)
+    assert {count for step, count in few.items() if step.startswith("Best.")} == {3}
+    assert few["Settled.exact"] == 1_024
+    assert {count for step, count in many.items() if step.startswith("Best.")} == {2_385}
+    assert [step for step in many if step.startswith("Relays.")] == [f"Relays.Best.{kind}" for kind in choice.kinds]
+    monkeypatch.setattr(routes, "MOST_STRAIGHT", 2)
+    rows = [
+        Row(number % 6, number % 4, (number % 7, 1, None), ([number % 5], [number % 3]), (True, True))
+        for number in range(40)
+    ]
+    tables = tables_of(choice, rows, 6)
+    assert plain(chosen_in_tasks(choice, tables, 6, 20 * GROUP_BYTES)) == plain(chosen_here(choice, tables))
 
 
 def test_a_cluster_with_a_tenth_of_all_rows_is_a_line_for_each_group() -> None:
@@ -148,15 +175,15 @@ def test_a_cluster_with_a_tenth_of_all_rows_is_a_line_for_each_group() -> None:
     rows = [Row(number % 8, number % 3, (None, 1 if number % 10 else 2, number), (), ()) for number in range(4_000)]
     tables = tables_of(choice, rows, 8)
     steps = JobSteps(MemoryStore("cluster"), "cluster")
-    rounds = Rounds(choice, 8, steps, "candidates", "replaced")
+    rounds = Rounds(choice, 8, len(rows), steps, "candidates", "replaced")
     for group, one in tables.items():
         put_part(steps.objects, steps.scratch, "candidates", group, one.table.combine_chunks().to_batches()[0])
         rounds.settle(0, group, iter(()))
         sent = list(rounds.ask(0, group))
-        assert sum(block.batch.num_rows for block in sent) == 0  # no row has an address
+        assert sum(block.batch.num_rows for block in sent) == 1  # no row has an address; the line is to come back
     for group in tables:
         blocks = list(rounds.settle(0, group, iter(())))
-        assert sum(block.batch.num_rows for block in blocks) <= 2  # of 500 rows in two clusters
+        assert sum(block.batch.num_rows for block in blocks) <= 3  # of 500 rows in two clusters
     assert plain(chosen_in_tasks(choice, tables, 8)) == plain(chosen_here(choice, tables))
 
 
@@ -173,15 +200,29 @@ SOME = {
 }
 
 
-def test_rules_decide_the_same_whatever_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shard_groups, "TASK_BYTES", 1)
-    pinned = pinned_on(MemoryStore(uuid4().hex), recipe_text("[source, longest]", near="{max_cluster: 2}"), SOME)
+class OnBeam(LocalJobs):
+    """Runs each job as a pipeline."""
 
-    def decided() -> list[object]:
-        with HERE.folder("rules") as steps:
+    def run(self, job: Job, size: int) -> None:
+        with beam.Pipeline(runner=InlineRunner()) as pipeline:
+            job.build(pipeline)
+
+
+@pytest.mark.parametrize("shuffle", ["files", "engine"])
+def test_rules_decide_the_same_whatever_chooses_and_however_candidates_travel(
+    monkeypatch: pytest.MonkeyPatch, shuffle: str
+) -> None:
+    monkeypatch.setattr(shard_groups, "TASK_BYTES", 1)
+    recipe = recipe_text("[source, longest]", f"shuffle: {shuffle}", near="{max_cluster: 2}")
+    pinned = pinned_on(MemoryStore(uuid4().hex), recipe, SOME)
+    sent: list[bool] = []
+
+    def decided(jobs: LocalJobs) -> list[object]:
+        with jobs.folder("rules") as steps:
             tasks = pinned_tasks(pinned, pinned.layers, steps)
-            chosen, why = tasks.prepare(HERE)
+            chosen, why = tasks.prepare(jobs)
             assert why is None
+            sent.append(any(steps.objects.list(f"{steps.scratch}/exchange/Best.exact/")))
             assert tasks.shards.groups == len(SOME)
             rows = [
                 one
@@ -191,7 +232,7 @@ def test_rules_decide_the_same_whatever_chooses(monkeypatch: pytest.MonkeyPatch)
             ids = tasks.replaced_in(["crawl-0"]).replacement_ids("crawl-0", 9).to_pylist()
             return [rows, ids, chosen.large, chosen.large_count, chosen.addresses]
 
-    here = decided()
+    here = decided(HERE)
     gone = {
         (shard, row): pinned.program.reasons[fired.bit_length() - 1]
         for shard, rows in here[0]  # type: ignore[attr-defined]
@@ -200,4 +241,5 @@ def test_rules_decide_the_same_whatever_chooses(monkeypatch: pytest.MonkeyPatch)
     }
     assert {at: f"duplicate_{kind}" for at, kind in stays(SOME, ["source", "longest"]).items()} == gone
     monkeypatch.setenv(ROWS_HERE_VARIABLE, "0")
-    assert decided() == here
+    assert decided(HERE) == decided(OnBeam()) == here
+    assert sent == [False, False, shuffle == "files"]
