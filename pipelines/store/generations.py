@@ -219,6 +219,11 @@ def _require_format(objects: ObjectStore, raw: bytes) -> None:
         if not is_first_format(raw):
             raise
         found = 1
+    if isinstance(found, int) and found > FORMAT_VERSION:
+        raise StoreError(
+            f"{objects.root}: store format {found} is newer than format {FORMAT_VERSION}, which this version of winnow "
+            "reads; update winnow: pip install --upgrade winnow"
+        )
     if found != FORMAT_VERSION:
         raise StoreError(
             f"{objects.root}: store format {found}, but this version of winnow reads {FORMAT_VERSION}; make the store "
