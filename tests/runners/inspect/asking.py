@@ -50,7 +50,12 @@ def make_books(folder: Path) -> None:
 
 def opened(place: Path) -> Opened:
     """A recipe's store, or a store alone."""
-    recipe, store = open_place(str(place))
+    return opened_at(str(place))
+
+
+def opened_at(place: str) -> Opened:
+    """The same by its address."""
+    recipe, store = open_place(place)
     return Opened(store, recipe)
 
 
