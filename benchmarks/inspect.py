@@ -151,7 +151,7 @@ def _steps(page: Page, steps: int) -> Iterator[Limit]:
 
 
 def _step(name: str, allowed: float, seconds: Sequence[float]) -> Limit:
-    print(f"{name}: {', '.join(f'{one:.3f}' for one in seconds)} s")
+    print(f"{name}: {', '.join(f'{one:.3f}' for one in seconds)} s", flush=True)
     return Limit(name, median(seconds), allowed, "s")
 
 

@@ -7,7 +7,8 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +43,28 @@ class Moved:
 class ChangedRecipe:
     """A recipe with changes of its rules."""
 
-    text: str
-    recipe: Recipe
+    bound: BoundRecipe  # as it is
+    changes: Sequence[Change]
     program: RuleProgram
     moved: tuple[Moved, ...]
 
     @property
     def nbytes(self) -> int:
-        """About the bytes of its text."""
-        return 4 * len(self.text)
+        """About the bytes of a recipe."""
+        return 1 << 16
+
+    @cached_property
+    def written(self) -> tuple[str, Recipe]:
+        """The recipe's text with the changes, and what it says."""
+        text, recipe = recipe_text(self.bound), self.bound.config
+        try:
+            for change in self.changes:
+                text = _edited(text, recipe, change)
+                recipe = recipe_from_text(text, self.bound.file, os.environ)
+                _require_made(recipe, change)
+        except RecipeError as error:
+            raise AskedError(str(error).splitlines()[0]) from None
+        return text, recipe
 
 
 def changed_recipe(opened: Opened, changes: object) -> ChangedRecipe:
@@ -70,16 +84,39 @@ def changed_recipe(opened: Opened, changes: object) -> ChangedRecipe:
 
 
 def _changed(bound: BoundRecipe, changes: Sequence[Change]) -> ChangedRecipe:
-    text, recipe = recipe_text(bound), bound.config
+    """The changed rules: of thresholds that move at once, of all other changes from the text with them."""
+    program = bound.rules
     moved: list[Moved] = []
+    for change in changes:
+        if "cut" in change and not change.get("remove"):
+            one = _only(_meant(program.rules, change), change, program.rules)
+            moved.append(_move(one, change))
+    plain = ChangedRecipe(bound, changes, program, tuple(moved))
+    if len(moved) == len(changes):
+        for move in moved:
+            program = with_move(program, move)
+        return replace(plain, program=program)
     try:
-        for change in changes:
-            text = _edited(text, recipe, change, moved)
-            recipe = recipe_from_text(text, bound.file, os.environ)
-            _require_made(recipe, change)
-        return ChangedRecipe(text, recipe, rule_program(recipe, bound.columns), tuple(moved))
+        return replace(plain, program=rule_program(plain.written[1], bound.columns))
     except RecipeError as error:
         raise AskedError(str(error).splitlines()[0]) from None
+
+
+def with_move(program: RuleProgram, move: Moved) -> RuleProgram:
+    """Rules of which one has another threshold."""
+    if move.language is not None:
+        _, name, column = move.cut.table.split(".", 2)
+        cells = {move.language: {column: move.limit}}
+        return replace(
+            program, tables=tuple(one.with_cells(cells) if one.name == name else one for one in program.tables)
+        )
+    rules = (
+        replace(one, rule=replace(one.rule, drop=with_limit(one.rule.drop, move.cut, move.limit)))
+        if (one.phase, one.rule.reason) == move.rule
+        else one
+        for one in program.rules
+    )
+    return replace(program, rules=tuple(rules))
 
 
 def recipe_text(bound: BoundRecipe) -> str:
@@ -94,25 +131,36 @@ def recipe_text(bound: BoundRecipe) -> str:
     return text
 
 
-def _edited(text: str, recipe: Recipe, change: Change, moved: list[Moved]) -> str:
-    reason, wanted = _text_of(change, "reason"), _list_of(change)
+def _edited(text: str, recipe: Recipe, change: Change) -> str:
     rules = expand_rules(recipe)
-    found = [one for one in rules if one.rule.reason == reason and wanted in (None, one.phase)]
+    found = _meant(rules, change)
     if change.get("remove"):
-        return _without(text, recipe, _only(found, reason, rules))
+        return _without(text, recipe, _only(found, change, rules))
     if "cut" in change:
-        return _moved(text, recipe, _only(found, reason, rules), change, moved)
+        one = _only(found, change, rules)
+        move = _move(one, change)
+        if move.language is None:
+            return _with_condition(text, recipe, one, with_limit(one.rule.drop, move.cut, move.limit), None)
+        _, table, column = move.cut.table.split(".", 2)
+        value = int(move.limit) if move.limit.is_integer() else move.limit
+        return with_value(text, (PREFIX, table, "cells", move.language, column), value)
     drop = _text_of(change, "drop")
     if found:
-        return _with_condition(text, recipe, _only(found, reason, rules), drop, change.get("when_null"))
-    rule: dict[str, Tree] = {"drop": drop.replace("${", "$${"), "reason": reason}
+        return _with_condition(text, recipe, _only(found, change, rules), drop, change.get("when_null"))
+    rule: dict[str, Tree] = {"drop": drop.replace("${", "$${"), "reason": _text_of(change, "reason")}
     if change.get("when_null") is not None:
         rule["when_null"] = _text_of(change, "when_null")
-    section = wanted or "keep"
+    section = _list_of(change) or "keep"
     return with_item(_own(text, recipe, section), section, rule)
 
 
-def _only(found: Sequence[ProgramRule], reason: str, rules: Sequence[ProgramRule]) -> ProgramRule:
+def _meant(rules: Sequence[ProgramRule], change: Change) -> list[ProgramRule]:
+    reason, wanted = _text_of(change, "reason"), _list_of(change)
+    return [one for one in rules if one.rule.reason == reason and wanted in (None, one.phase)]
+
+
+def _only(found: Sequence[ProgramRule], change: Change, rules: Sequence[ProgramRule]) -> ProgramRule:
+    reason = change["reason"]
     if not found:
         known = [one.rule.reason for one in rules]
         raise AskedError(f"no rule has the reason {reason!r}{suggestion(reason, known)}")
@@ -124,21 +172,14 @@ def _only(found: Sequence[ProgramRule], reason: str, rules: Sequence[ProgramRule
     return found[0]
 
 
-def _moved(text: str, recipe: Recipe, one: ProgramRule, change: Change, moved: list[Moved]) -> str:
+def _move(one: ProgramRule, change: Change) -> Moved:
     cuts, number, limit = cuts_of(one.rule.drop), change["cut"], change.get("value")
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(cuts):
         raise AskedError(f"cut: {one.rule.reason} has the thresholds 0 to {len(cuts) - 1}, not {number!r}")
     if isinstance(limit, bool) or not isinstance(limit, int | float) or limit - limit != 0:
         raise AskedError(f"value: expected a number, found {limit!r}")
-    cut, language = cuts[number], None
-    if cut.value is None:
-        language = _text_of(change, "language")
-        _, table, column = cut.table.split(".", 2)
-        moved.append(Moved((one.phase, one.rule.reason), cut, float(limit), language))
-        value = int(limit) if float(limit).is_integer() else float(limit)
-        return with_value(text, (PREFIX, table, "cells", language, column), value)
-    moved.append(Moved((one.phase, one.rule.reason), cut, float(limit), None))
-    return _with_condition(text, recipe, one, with_limit(one.rule.drop, cut, float(limit)), None)
+    language = _text_of(change, "language") if cuts[number].value is None else None
+    return Moved((one.phase, one.rule.reason), cuts[number], float(limit), language)
 
 
 def _with_condition(text: str, recipe: Recipe, one: ProgramRule, drop: str, when_null: object) -> str:

@@ -11,6 +11,7 @@ from winnow.schemas.kernels import kernel
 
 Codes = NDArray[np.uint8] | NDArray[np.uint16]
 Words = NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32] | NDArray[np.uint64]
+Weights = NDArray[np.int64] | NDArray[np.uint32]
 Marks = NDArray[np.bool_]
 
 
@@ -18,6 +19,13 @@ def counts_of(codes: Codes, number: int, state: Codes, states: int) -> NDArray[n
     """How many rows have each code, below `number`, and each state, below `states`."""
     found = np.zeros((number, states), np.int64)
     _count(codes, state, found)
+    return found
+
+
+def amounts_of(codes: Codes, number: int, state: NDArray[np.uint8], states: int, weights: Weights) -> NDArray[np.int64]:
+    """By code and state, as `counts_of` tells: how many rows there are, and the sum of their weights."""
+    found = np.zeros((number, states, 2), np.int64)
+    _amounts(codes, state, weights, found)
     return found
 
 
@@ -51,6 +59,13 @@ def _count_bits(codes: Codes, masks: Words, among: Marks, found: NDArray[np.int6
 def _count(codes: Codes, state: Codes, found: NDArray[np.int64]) -> None:
     for row in range(len(codes)):
         found[codes[row], state[row]] += 1
+
+
+@kernel  # type: ignore[untyped-decorator]
+def _amounts(codes: Codes, state: NDArray[np.uint8], weights: Weights, found: NDArray[np.int64]) -> None:
+    for row in range(len(codes)):
+        found[codes[row], state[row], 0] += 1
+        found[codes[row], state[row], 1] += np.int64(weights[row])
 
 
 @kernel  # type: ignore[untyped-decorator]

@@ -17,7 +17,7 @@ from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.rules.map_shards import THREADS
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.concurrency import map_in_order, table_threads
-from winnow.runners.inspect.frame import Frame
+from winnow.runners.inspect.frame import Frame, narrowed
 from winnow.runners.inspect.measures import Measure, blocks_of, find_column, measure_of, with_layers
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import UnavailableError
@@ -80,13 +80,13 @@ def dimension_of(opened: Opened, frame: Frame, name: str, bins: int = BINS) -> D
         codes: NDArray[np.uint8] = frame.kept.view(np.uint8)
         return Dimension(name, codes, ("dropped", KEPT))
     full = {"domain": DOMAIN.name, "day": DAY}.get(name, name)
-    return opened.kept.get(("dimension", full, bins), lambda: _of_column(opened, frame, name, full, bins))
+    return opened.kept.get(("dimension", name, bins), lambda: _of_column(opened, frame, name, full, bins))
 
 
 def _reasons(frame: Frame) -> Dimension:
     labels = (*frame.rules.reasons, FORGOTTEN, KEPT)
-    codes = np.where(frame.first < 0, np.int16(len(labels) - 1), frame.first)
-    return Dimension("reason", codes.astype(np.uint8 if len(labels) < 1 << 8 else np.uint16), labels)
+    codes = np.where(frame.first < 0, np.int16(len(labels) - 1), frame.first).astype(np.uint16)
+    return Dimension("reason", narrowed(codes, len(labels)), labels)
 
 
 def _of_column(opened: Opened, frame: Frame, name: str, full: str, bins: int) -> Dimension:
@@ -98,17 +98,13 @@ def _of_column(opened: Opened, frame: Frame, name: str, full: str, bins: int) ->
     if pa.types.is_timestamp(kind):
         return _days(name, measure)
     if pa.types.is_boolean(kind):
-        codes = [pc.fill_null(chunk.cast(pa.uint8()), 2).to_numpy(zero_copy_only=False) for chunk in measure.chunks]
-        return Dimension(name, _joined(codes, np.uint8), ("false", "true", None))
+        truths = [pc.fill_null(chunk.cast(pa.uint8()), 2).to_numpy(zero_copy_only=False) for chunk in measure.chunks]
+        return Dimension(name, np.concatenate([np.zeros(0, np.uint8), *truths]), ("false", "true", None))
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return _binned(name, measure, bins)
     raise UnavailableError(
         f"{full} is {kind}, which is not grouped by; choose a number, a text, a day or true and false"
     )
-
-
-def _joined(parts: list[NDArray[np.generic]], kind: type[np.generic]) -> NDArray[np.uint8]:
-    return np.concatenate([np.zeros(0, kind), *parts]).astype(kind)
 
 
 def texts_of(opened: Opened, frame: Frame, column: Column) -> Texts:
@@ -171,7 +167,7 @@ def _days(name: str, measure: Measure) -> Dimension:
 
 def _binned(name: str, measure: Measure, bins: int) -> Dimension:
     low, high, edges = _edges(measure, bins)
-    codes = np.zeros(sum(len(chunk) for chunk in measure.chunks), np.uint8)
+    codes = np.zeros(sum(len(chunk) for chunk in measure.held), np.uint8)
     at = 0
     for chunk in measure.chunks:
         codes[at : at + len(chunk)] = bin_numbers(floats_of(chunk), edges)
@@ -194,7 +190,7 @@ def bin_numbers(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDAr
 
 def _edges(measure: Measure, bins: int) -> tuple[float, float, NDArray[np.float64]]:
     """The least and greatest number, and edges of bins of equal width in which nearly all numbers lie."""
-    step = max(1, sum(len(chunk) for chunk in measure.chunks) // _SAMPLED)
+    step = max(1, sum(len(chunk) for chunk in measure.held) // _SAMPLED)
     some = np.concatenate([np.zeros(0), *(floats_of(chunk)[::step] for chunk in measure.chunks)])
     some = some[np.isfinite(some)]
     if not len(some):

@@ -19,7 +19,7 @@ from winnow.pipelines.rules.pinning import ShardObjects
 from winnow.pipelines.store import layout
 from winnow.runners.inspect.cancelling import CancelledError, cancelled_flag
 from winnow.runners.inspect.frame import Frame, Marks, Rows
-from winnow.runners.inspect.measures import Measure, Span, blocks_of, chunks_of, measure_of, with_layers
+from winnow.runners.inspect.measures import Measure, Span, blocks_of, chunks_of, measure_of, plain, with_layers
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import AskedError
 from winnow.schemas.rows.duplicates import VIRTUAL
@@ -67,12 +67,13 @@ class OneRule:
         return "fired", self.rule.rule.drop, self.rule.rule.when_null, tables
 
 
-def fired_by(opened: Opened, frame: Frame, one: OneRule) -> Marks:
-    """For which rows a rule fires; AskedError if that cannot be decided for one."""
+def fired_by(opened: Opened, frame: Frame, one: OneRule, *, keep: bool = True) -> Marks:
+    """For which rows a rule fires; AskedError if that cannot be decided for one. `keep`: for the next time."""
     found = opened.kept.find(one.key)
     if found is None:
         found = Fired(_fired(opened, frame, one))
-        opened.kept.put(one.key, found)
+        if keep:
+            opened.kept.put(one.key, found)
     marks: Marks = found.marks
     return marks
 
@@ -124,7 +125,7 @@ _ID = Column(layout.SAMPLES, "modality")  # a narrow column, so that a block has
 
 def _chunks(frame: Frame, one: OneRule, measures: list[Measure]) -> Iterator[tuple[Span, dict[str, pa.Array]]]:
     for number, span in enumerate(chunks_of(frame)):
-        values = {column.name: each.chunks[number] for column, each in zip(one.columns, measures, strict=True)}
+        values = {column.name: each.chunk(number) for column, each in zip(one.columns, measures, strict=True)}
         yield span, values
 
 
@@ -158,8 +159,9 @@ def values_at(opened: Opened, frame: Frame, one: OneRule, rows: Rows) -> dict[st
     which = np.searchsorted([end for _, end in spans], rows, side="right")
     block = {}
     for column in one.columns:
-        chunks = measure_of(opened, frame, column).chunks
-        parts = [chunks[at].slice(row - spans[at][0], 1) for at, row in zip(which.tolist(), rows.tolist(), strict=True)]
+        measure = measure_of(opened, frame, column)
+        places = zip(which.tolist(), rows.tolist(), strict=True)
+        parts = [plain(measure.held[at].slice(row - spans[at][0], 1)) for at, row in places]
         block[column.name] = pa.concat_arrays(parts)
     for name in one.virtual:
         block[name] = pa.concat_arrays([_virtual(frame, name, slice(row, row + 1)) for row in rows.tolist()])

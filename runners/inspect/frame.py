@@ -34,7 +34,7 @@ from winnow.pipelines.rules.pinning import PinnedProgram, PinnedShards, ShardObj
 from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES, Duplicates
 from winnow.pipelines.store import layout
 from winnow.runners.inspect.cancelling import check_cancelled
-from winnow.runners.inspect.counting import Words
+from winnow.runners.inspect.counting import Codes, Words
 from winnow.runners.inspect.opened import Opened
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.rows.extraction import EXTRACTED
@@ -53,9 +53,9 @@ class Frame:
     starts: Rows  # of each shard, and the number of all rows
     fired: Words  # masks of rules, as in decisions, of as few bytes as hold them
     first: NDArray[np.int16]  # the first rule that fires; -1: kept; the number of rules: forgotten
-    source: NDArray[np.uint16]
+    source: Codes
     sources: tuple[str, ...]
-    language: NDArray[np.uint16]
+    language: Codes
     languages: tuple[str, ...]
     size: NDArray[np.int64] | NDArray[np.uint32]  # bytes
     duplicates: Duplicates = NO_DUPLICATES
@@ -232,9 +232,20 @@ def fill_frame(pinned: PinnedProgram, progress: Progress | None = None, threads:
     codes_of_languages, names = languages.sorted()
     small = size.astype(np.uint32) if rows and size.min() >= 0 and size.max() < 1 << 32 else size
     frame = Frame(
-        pinned, starts, fired, first, source, tuple(sources), codes_of_languages, names, small, duplicates, items
+        pinned,
+        starts,
+        fired,
+        first,
+        narrowed(source, len(sources)),
+        tuple(sources),
+        codes_of_languages,
+        names,
+        small,
+        duplicates,
+        items,
     )
     _ = frame.seen, frame.kept
+    pa.default_memory_pool().release_unused()
     return frame
 
 
@@ -255,12 +266,17 @@ class _Languages:
             numbers = np.array([self._numbers.get(name, 0) for name in names], np.uint16)
         self._codes[at : at + len(found)] = numbers[found.indices.to_numpy(zero_copy_only=False)]
 
-    def sorted(self) -> tuple[NDArray[np.uint16], tuple[str, ...]]:
+    def sorted(self) -> tuple[Codes, tuple[str, ...]]:
         """The codes in the order of names, whatever order shards were read in."""
         names = sorted(self._numbers)
         order = np.zeros(len(names), np.uint16)
         order[[self._numbers[name] for name in names]] = np.arange(len(names), dtype=np.uint16)
-        return order[self._codes], tuple(names)
+        return narrowed(order[self._codes], len(names)), tuple(names)
+
+
+def narrowed(codes: NDArray[np.uint16], number: int) -> Codes:
+    """The same codes, all below `number`, in a byte each where that is enough."""
+    return codes.astype(np.uint8) if number <= 1 << 8 else codes
 
 
 def read_rows_of(frame: Frame, columns: Iterable[Column], rows: Rows) -> dict[str, pa.Array]:

@@ -60,15 +60,30 @@ class Kept:
                 self._values.move_to_end(key)
                 found: Value = self._values[key]
                 return found
-            future = self._making.get(key)
-            if future is None:
-                alone = ThreadPoolExecutor(1)
-                future = self._making[key] = alone.submit(self._made, key, make)
-                alone.shutdown(wait=False)
+            future = self._start(key, make)
         while not wait([future], _POLL_SECONDS).done:
             check_cancelled()
         made: Value = future.result()
         return made
+
+    def begin(self, key: Hashable, make: Callable[[], Value]) -> Value | None:
+        """The value of a key if it is there; else None, and the value is made meanwhile."""
+        with self._lock:
+            if key not in self._values:
+                self._start(key, make)
+                return None
+            self._values.move_to_end(key)
+            found: Value = self._values[key]
+            return found
+
+    def _start(self, key: Hashable, make: Callable[[], Value]) -> "Future[Any]":
+        """The value that is being made, begun if it is not; the lock is held."""
+        future = self._making.get(key)
+        if future is None:
+            alone = ThreadPoolExecutor(1)
+            future = self._making[key] = alone.submit(self._made, key, make)
+            alone.shutdown(wait=False)
+        return future
 
     def _made(self, key: Hashable, make: Callable[[], Value]) -> Value:
         try:
@@ -78,6 +93,17 @@ class Kept:
         finally:
             with self._lock:
                 del self._making[key]
+
+    def wait(self) -> None:
+        """Until all is made that was begun."""
+        with self._lock:
+            begun = list(self._making.values())
+        wait(begun)
+
+    def items(self) -> list[tuple[Any, Any]]:
+        """All keys with their values."""
+        with self._lock:
+            return list(self._values.items())
 
     def put(self, key: Hashable, value: Sized) -> None:
         """Keep a value that is made already."""

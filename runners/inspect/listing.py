@@ -68,11 +68,11 @@ def values_beside(
     keys = None if table is None else measure_of(opened, frame, find_column(opened, table.key))
     for number, (start, end) in enumerate(chunks_of(frame)):
         own = slice(*np.searchsorted(rows, [start, end]).tolist())
-        at = pa.array(rows[own] - start)
+        at = rows[own] - start
         if table is not None and keys is not None and cut.value is None:
             column = cut.table.removeprefix(f"thresholds.{table.name}.")
-            limits[own] = floats_of(lookup(table, keys.chunks[number].take(at), column))
-        values[own] = _nearest(measure.chunks[number].take(at), limits[own])
+            limits[own] = floats_of(lookup(table, keys.some(number, at), column))
+        values[own] = _nearest(measure.some(number, at), limits[own])
     return values, limits
 
 

@@ -7,10 +7,11 @@ of long texts are not kept: who needs them reads the store.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from winnow.pipelines.reading.columns import Column, column_of, read_aligned
 from winnow.pipelines.rules.deciding import NARROW_BLOCK_ROWS
@@ -23,7 +24,7 @@ from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import UnavailableError
 from winnow.schemas.problems import suggestion
 
-CHUNK_ROWS: Final = 1 << 20
+CHUNK_ROWS: Final = 1 << 18
 _MOST_TEXT_BYTES: Final = 24  # of a row, on average: codes and names, no texts
 _FEW_ROWS: Final = 16_384  # of which any text is kept
 
@@ -34,18 +35,40 @@ Span = tuple[int, int]
 class Measure:
     """The values of one column, in chunks of whole shards; null for forgotten rows."""
 
-    chunks: tuple[pa.Array, ...]
-    is_long: bool = False  # it holds long texts, so there are no chunks
+    held: tuple[pa.Array, ...]  # few different texts as numbers of them
+    is_long: bool = False  # it holds long texts, so nothing is held
 
     @property
     def nbytes(self) -> int:
         """The bytes of its values."""
-        return sum(chunk.nbytes for chunk in self.chunks)
+        return sum(chunk.nbytes for chunk in self.held)
 
     @property
     def type(self) -> pa.DataType:
         """The type of its values."""
-        return self.chunks[0].type if self.chunks else pa.null()
+        return _plain_type(self.held[0].type) if self.held else pa.null()
+
+    @property
+    def chunks(self) -> Iterator[pa.Array]:
+        """The values, a chunk after the other."""
+        return map(self.chunk, range(len(self.held)))
+
+    def chunk(self, number: int) -> pa.Array:
+        """The values of one chunk."""
+        return plain(self.held[number])
+
+    def some(self, number: int, rows: NDArray[np.integer[Any]]) -> pa.Array:
+        """The values of some rows of a chunk."""
+        return plain(self.held[number].take(pa.array(rows)))
+
+
+def plain(values: pa.Array) -> pa.Array:
+    """Values that are not numbered."""
+    return values.dictionary.take(values.indices) if pa.types.is_dictionary(values.type) else values
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def chunks_of(frame: Frame) -> tuple[Span, ...]:
@@ -112,7 +135,18 @@ def _read(opened: Opened, frame: Frame, column: Column) -> Measure:
             if _has_bytes(values.type) and values.nbytes > _MOST_TEXT_BYTES * max(_FEW_ROWS, len(values)):
                 return Measure((), is_long=True)
             parts[int(np.searchsorted(ends, start, side="right"))].append(values)
-    return Measure(tuple(pa.concat_arrays(some) for some in parts))
+    held = tuple(_numbered(pa.concat_arrays(some)) for some in parts)
+    pa.default_memory_pool().release_unused()
+    return Measure(held)
+
+
+def _numbered(values: pa.Array) -> pa.Array:
+    """Texts as numbers of the different ones, if there are few."""
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        return values
+    coded = values.dictionary_encode()
+    kind = next((kind for kind in (pa.int8(), pa.int16()) if len(coded.dictionary) < 1 << kind.bit_width - 1), None)
+    return values if kind is None else pa.DictionaryArray.from_arrays(coded.indices.cast(kind), coded.dictionary)
 
 
 def _has_bytes(kind: pa.DataType) -> bool:

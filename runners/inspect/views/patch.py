@@ -15,16 +15,17 @@ def _answer(opened: Opened, asked: Asked) -> Answer:
     changed = changed_recipe(opened, asked.get("changes"))
     assert opened.recipe is not None  # or there are no changes
     before, file = recipe_text(opened.recipe), Path(opened.recipe.file)
+    text, _ = changed.written
     proposed = _free(file)
     lines = difflib.unified_diff(
-        before.splitlines(keepends=True), changed.text.splitlines(keepends=True), file.name, proposed.name
+        before.splitlines(keepends=True), text.splitlines(keepends=True), file.name, proposed.name
     )
     saved = asked.get("save")
     return {
-        "text": changed.text,
+        "text": text,
         "diff": "".join(line if line.endswith("\n") else f"{line}\n" for line in lines),
         "file": proposed.name,
-        "saved": None if saved is None else str(_save(file, saved, changed.text)),
+        "saved": None if saved is None else str(_save(file, saved, text)),
     }
 
 

@@ -8,9 +8,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.pipelines.query.find_sample import Sample, Verdict, read_sample, verdict
+from winnow.pipelines.reading.columns import column_of
 from winnow.pipelines.store import layout
 from winnow.runners.inspect.finding import place_of
 from winnow.runners.inspect.frame import Frame, frame_of
+from winnow.runners.inspect.listing import text_columns
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import Answer, Asked, View
 from winnow.runners.stages.samples.sample import SampleView, exported_text, sample_json, view_with_edits
@@ -30,10 +32,8 @@ def _answer(opened: Opened, asked: Asked) -> Answer:
     place = place_of(opened, frame, asked.get("id"), asked.get("row"))
     sample = read_sample(opened.store, opened.generation, place)
     row = frame.row(place.shard.shard, place.row)
-    shown, why = _shown(opened, frame, sample)
-    facts = sample_json(shown, raw=True) if shown is not None else {}
-    text = None if shown is None else shown.text
-    exported = None if shown is None else exported_text(shown)
+    shown, exported, why = _shown(opened, frame, sample)
+    facts, text = sample_json(shown, raw=True), shown.text
     places = _Places((text or "").encode())
     return {
         "id": place.id,
@@ -45,27 +45,29 @@ def _answer(opened: Opened, asked: Asked) -> Answer:
         "spans": list(_spans(sample, places)),
         "edits": [
             {"from": places.at(edit.start), "to": places.at(edit.end), "kind": edit.kind, "written": written}
-            for edit, written in (() if shown is None else shown.edits)
+            for edit, written in shown.edits
         ],
-        "not_edited": [one.message for one in (() if shown is None else shown.not_edited)],
-        "layers": _finite(facts.get("layers", {})),
-        "decision": _decision(frame, sample, row, None if shown is None else shown.verdict, why),
+        "not_edited": [one.message for one in shown.not_edited],
+        "layers": _finite(facts["layers"]),
+        "decision": _decision(frame, sample, row, shown.verdict, why),
         "media": _finite(_media(sample)),
-        "captions": facts.get("captions", []),
+        "captions": facts["captions"],
     }
 
 
-def _shown(opened: Opened, frame: Frame, sample: Sample) -> tuple[SampleView | None, str | None]:
-    """The sample with edits and the rules' verdict, and why there is no verdict."""
-    if opened.recipe is None:
-        return None, frame.why_no_rules
+def _shown(opened: Opened, frame: Frame, sample: Sample) -> tuple[SampleView, str | None, str | None]:
+    """The sample with its edits and the rules' verdict, its text as exported, and why something of these is missing."""
     why, decided = frame.why_no_rules, None
     if why is None and frame.rules.rules:
         decided = verdict(frame.pinned, sample, lambda: frame.duplicates)
-    try:
-        return view_with_edits(opened.recipe, sample, decided, why), why
-    except RecipeError as error:
-        return None, str(error).splitlines()[0]
+    if opened.recipe is not None:
+        try:
+            shown = view_with_edits(opened.recipe, sample, decided, why)
+            return shown, exported_text(shown), why
+        except RecipeError as error:  # such as a key of pseudonyms that is not here
+            why = str(error).splitlines()[0]
+    columns = [column for name in text_columns(opened) if (column := column_of(name, sample.layers)) is not None]
+    return SampleView(sample, decided, why, sample.text(columns), (), ()), None, why
 
 
 class _Places:

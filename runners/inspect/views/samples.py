@@ -2,6 +2,7 @@
 
 import json
 
+from winnow.runners.inspect.asking import number_of, text_of
 from winnow.runners.inspect.choosing import Filter, checked_filter, chosen_rows
 from winnow.runners.inspect.frame import Frame, Marks, Rows, frame_of
 from winnow.runners.inspect.listing import PAGE, nearest_page, ordered_page, shown_rows, spread_page
@@ -17,12 +18,10 @@ _MOST_CHARACTERS = 1000
 
 def _answer(opened: Opened, asked: Asked) -> Answer:
     frame = frame_of(opened)
-    page, size = _number(asked, "page", 0, 1 << 40), _number(asked, "size", PAGE, _MOST)
+    page, size = number_of(asked, "page", 0), number_of(asked, "size", PAGE, 1, _MOST)
     wanted = checked_filter(asked.get("filter"))
     marks = chosen_rows(opened, frame, wanted)
-    order = asked.get("order") or "spread"
-    if not isinstance(order, str):
-        raise AskedError(f"order: expected a text, found {order!r}")
+    order = text_of(asked, "order", "spread") or "spread"
     if wanted.get("text"):
         return _with_text(opened, frame, marks, wanted, page, size)
     total = int(marks.sum())
@@ -76,13 +75,6 @@ def _cut(frame: Frame, reason: object, number: object) -> Cut:
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(cuts):
         raise AskedError(f"cut: {reason} has {len(cuts)} thresholds, counted from 0, not {number!r}")
     return cuts[number]
-
-
-def _number(asked: Asked, name: str, default: int, most: int) -> int:
-    value = asked.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise AskedError(f"{name}: expected a number from 0 to {most}, found {value!r}")
-    return value
 
 
 VIEW = View(_answer)

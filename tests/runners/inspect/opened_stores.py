@@ -30,6 +30,7 @@ sources:
     columns: {fetched_at: day}
 annotate:
   - text.length
+  - text.gopher
   - {text.pii: {kinds: [email]}}
 thresholds:
   limits: {file: limits.csv, key: samples.source.name}
@@ -47,7 +48,7 @@ edits:
   - {text.pii: {replace: placeholder}}
 """
 DEDUPE = "dedupe: {exact: {}, representative: [source, longest]}"
-WORDS = ["word", "limes", "pears", "über", "😀", "river", "ann@mail.example"]
+WORDS = ["word", "limes", "pears", "über", "😀", "river", "ann@lists.org"]
 
 
 def write_store(folder: Path, dedupe: str = DEDUPE, rows: int = 240) -> Path:

@@ -204,7 +204,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "a reason": ("samples", {"filter": {"reason": "shor"}}, "did you mean 'short'"),
     "a part of a filter": ("samples", {"filter": {"sauce": "lines"}}, "did you mean 'source'"),
     "no object": ("samples", {"filter": 3}, "expected an object"),
-    "a page": ("samples", {"page": -1}, "page: expected a number"),
+    "a page": ("samples", {"page": -1}, "page: expected a whole number"),
     "a range": ("samples", {"filter": {"ranges": {"text.length.lines": "x"}}}, "expected [low, high]"),
     "a range of texts": ("samples", {"filter": {"ranges": {"samples.mime": [1, 2]}}}, "has no ranges"),
     "an order": ("samples", {"order": "best"}, "expected spread, edge"),

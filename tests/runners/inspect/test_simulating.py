@@ -10,6 +10,7 @@ import pytest
 
 from tests.property_sizes import scaled
 from tests.runners.inspect.opened_stores import ask, opened, plan, write_store
+from winnow.runners.inspect import simulation
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.schemas.errors import WinnowError
@@ -163,3 +164,50 @@ def test_a_store_without_a_recipe_says_what_to_run(with_duplicates: Path) -> Non
         with pytest.raises(UnavailableError, match="winnow inspect RECIPE"):
             ask(shown, view, changes=[])
     assert ask(shown, "samples", filter={})["total"] == 240
+
+
+SLIDING: dict[str, dict[str, Any]] = {
+    "alone": {"reason": "short", "cut": 0},
+    "a table's cell": {"reason": "long", "cut": 0, "language": "pages"},
+    "with an alternative": {"reason": "lines", "cut": 0},
+    "with another condition": {"reason": "site", "cut": 0},
+    "of fractions": {"reason": "words", "cut": 0},
+    "turned round": {"reason": "not_words", "cut": 0},
+    "at least": {"reason": "at_least", "cut": 0},
+}
+MORE_RULES = """\
+  - {drop: text.gopher.mean_word_length < 4.2, reason: words, when_null: drop}
+  - {drop: "NOT (5.9 >= text.gopher.mean_word_length)", reason: not_words, when_null: keep}
+  - {drop: text.gopher.words >= 21, reason: at_least, when_null: keep}
+"""
+
+
+@pytest.fixture(scope="module")
+def sliding(without_duplicates: Path) -> Path:
+    file = without_duplicates.with_name("sliding.yaml")
+    file.write_text(without_duplicates.read_text().replace("edits:\n", f"{MORE_RULES}edits:\n"))
+    return file
+
+
+@pytest.mark.parametrize("what", SLIDING)
+def test_a_threshold_slides_to_what_its_rule_decides_anew(
+    sliding: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anew, slid, chance, change = opened(sliding), opened(sliding), random.Random(what), SLIDING[what]
+    limits = [*range(-3, 70, 12), *(round(chance.uniform(0, 9), 3) for _ in range(scaled(20))), 4.5, 5, 1e9]
+    filters: list[dict[str, Any]] = [{}, {"source": "pages"}]
+    for wanted in filters:
+        for limit in limits:
+            asked = {"changes": [change | {"value": limit}], "filter": wanted, "samples": 50}
+            monkeypatch.setattr(simulation, "SLIDING_ROWS", 1 << 60)
+            expected = ask(anew, "simulate", **asked)
+            monkeypatch.setattr(simulation, "SLIDING_ROWS", 0)
+            ask(slid, "simulate", **asked | {"samples": 0})
+            slid.kept.wait()
+            found = ask(slid, "simulate", **asked)
+            for answer in (expected, found):
+                for side in ("dropped", "kept"):  # as many of equally near rows may be others
+                    answer["samples"][side] = [abs(one["value"] - limit) for one in answer["samples"][side]]
+            assert found == expected, (wanted, limit)
+    assert all(made.slider is not None for key, made in slid.kept.items() if key[0] == "slider")
+    assert sum(key[0] == "slider" for key, _ in slid.kept.items()) == len(filters)
