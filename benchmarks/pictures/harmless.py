@@ -146,7 +146,12 @@ def joins(pictures: Sequence[HarmlessPicture]) -> Counts:
 
 def cut_into_stars(cosines: NDArray[np.float64], cut: float) -> list[NDArray[np.int64]]:
     """The positions of each cluster of what pairs have joined."""
-    found = stars(len(cosines), lambda lines: MemberSimilarities(cosines[lines], cosines[lines], cosines[lines] >= cut))
+
+    def compare(some: NDArray[np.int64], others: NDArray[np.int64]) -> MemberSimilarities:
+        between = cosines[np.ix_(some, others)]
+        return MemberSimilarities(between, between, between >= cut)
+
+    found = stars(len(cosines), compare)
     if found is None:
         return [np.arange(len(cosines))]
     return [np.flatnonzero(found.centre == centre) for centre in np.unique(found.centre)]
