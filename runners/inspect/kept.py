@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from winnow.runners.inspect.cancelling import check_cancelled
 
-MAX_BYTES: Final = 400 << 20
+MAX_BYTES: Final = 360 << 20
 _POLL_SECONDS: Final = 0.05
 
 
