@@ -95,6 +95,15 @@ ENVIRONMENTS = {
             "wordllama",
             (("wordllama==0.4.0.post1", "model2vec==0.10.0", "tokenizers==0.23.3", "faiss-cpu==1.15.1", "pyarrow"),),
         ),
+        # without its server and its encoders, which bring torch: its reader, and what it computes of neighbours
+        Environment(
+            "embedding-atlas",
+            "embedding_atlas.utils",
+            (
+                ("--no-deps", "embedding-atlas==0.26.0"),
+                ("pandas>=3", "pyarrow>=24", "narwhals>=2", "inquirer>=3", "umap-learn>=0.5"),
+            ),
+        ),
         Environment("scenedetect", "scenedetect", (("scenedetect-headless==0.7.2", "av==18.1.0"),)),
         Environment(
             "images",

@@ -9,7 +9,7 @@ partition of their first end for `large_star`, and `downward` edges of what come
 when the set of edges is the one before; each component is then a star around its smallest vertex.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -73,6 +73,21 @@ def merge_forests(parts: Iterable[Edges]) -> Edges:
     if not held:
         return np.empty(0, np.uint64), np.empty(0, np.uint64)
     return spanning_forest(np.concatenate([first for first, _ in held]), np.concatenate([second for _, second in held]))
+
+
+def growing_forests(parts: Iterable[Edges], least: int = 1 << 16) -> Iterator[Edges]:
+    """Merge many parts: the forest of all so far, whenever as many edges have come as it has; the last is that of all.
+
+    So an edge is merged a few times however many parts there are, and no more edges wait than the forest has, or
+    `least` and a part.
+    """
+    forest, waiting = merge_forests(()), list[Edges]()
+    for part in parts:
+        waiting.append(part)
+        if sum(len(first) for first, _ in waiting) >= max(len(forest[0]), least):
+            forest, waiting = merge_forests([forest, *waiting]), []
+            yield forest
+    yield merge_forests([forest, *waiting])
 
 
 def mirrored(first: Vertices, second: Vertices) -> Edges:

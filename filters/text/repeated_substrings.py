@@ -17,6 +17,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import regex
 
 from winnow.filters.language.kernels.digests import digest_column
 from winnow.filters.language.kernels.spans import (
@@ -58,6 +59,8 @@ MOST_BYTES: Final = 64 << 20  # of runs of one anchor, which meet at one place
 MOST_REPEATS: Final = 8  # of an anchor in one row, before it counts as another row
 LINE_BYTES: Final = 64  # of what is sent with a run
 _PART_BYTES = 1 << 18
+_AROUND = 256  # bytes of a text in which a character is looked for that a span would cut
+_NOT_ASCII, _LINE_FEED = 0x80, 0x0A
 
 WRITES = pa.schema(
     [
@@ -261,7 +264,7 @@ def _spans(compared: _Compared, removed: Flags, unit: str) -> tuple[Ints, Ints]:
     """Where each text's spans begin among all, and where in the buffer each span starts and ends.
 
     Words go with the white space behind them; at the end of a text, with that before them. Signs before the first word
-    stay, as they end what comes before. Spans of bytes are cut to whole characters.
+    stay, as they end what comes before. Spans of bytes are cut to whole characters, with their marks and joiners.
     """
     texts, tokens = compared.texts, compared.tokens
     first, last = first_and_last(tokens.documents)
@@ -269,7 +272,7 @@ def _spans(compared: _Compared, removed: Flags, unit: str) -> tuple[Ints, Ints]:
     of = _texts_at(tokens, opens)
     if unit == "byte":
         starts, ends = tokens.starts[opens], tokens.ends[closes]
-        _to_characters(texts, starts, ends)
+        _to_characters(texts, of, starts, ends)
     else:
         words = np.append(np.flatnonzero(~tokens.signs), len(removed))
         word = words[np.searchsorted(words, opens)]
@@ -282,12 +285,32 @@ def _spans(compared: _Compared, removed: Flags, unit: str) -> tuple[Ints, Ints]:
     return bounds, np.stack([starts, ends], 1)[kept]
 
 
-def _to_characters(texts: Texts, starts: Ints, ends: Ints) -> None:
-    """Cut spans to the whole characters in them."""
+def _to_characters(texts: Texts, of: Ints, starts: Ints, ends: Ints) -> None:
+    """Cut spans of some texts to the characters that lie in them whole, as a reader sees them (Unicode's UAX 29)."""
     follows = (np.append(texts.buffer, np.uint8(0)) & 0xC0) == 0x80
     for _ in range(3):
         starts += follows[starts]
         ends -= follows[ends]
+    for places, side in ((starts, 1), (ends, 0)):
+        found = np.append(texts.buffer, np.uint8(0))[places]
+        inner = np.flatnonzero((found >= _NOT_ASCII) | (found == _LINE_FEED))  # all that can follow within a character
+        for span in inner.tolist():
+            places[span] = _character_at(texts, int(of[span]), int(places[span]))[side]
+
+
+def _character_at(texts: Texts, text: int, place: int) -> tuple[int, int]:
+    """Where the character begins and ends that a code point of a text is inside of; its place, if it begins one."""
+    low = max(int(texts.offsets[text]), place - _AROUND)
+    high = min(int(texts.offsets[text + 1]), place + _AROUND)
+    at = place - len(bytes(texts.buffer[low:place]).decode(errors="ignore").encode())
+    for found in regex.finditer(r"\X", bytes(texts.buffer[at:high]).decode(errors="ignore")):
+        after = at + len(found[0].encode())
+        if at < place < after:
+            return at, after
+        if at >= place:
+            break
+        at = after
+    return place, place
 
 
 def _load_first(config: RepeatedSubstringsConfig, answers: pa.RecordBatch) -> Kernel:
@@ -300,7 +323,7 @@ def _load(config: RepeatedSubstringsConfig, _assets: Assets) -> Kernel:
 
 OPERATOR = TextOperator(
     name="text.repeated_substrings",
-    version=1,
+    version=2,
     summary="runs of 50 tokens or more that occur elsewhere in the store, as spans to remove",
     config=RepeatedSubstringsConfig,
     reads=lambda _config: (TEXT, ID),

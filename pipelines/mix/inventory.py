@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from winnow.filters.duplicates.components import Edges, components, merge_forests
+from winnow.filters.duplicates.components import Edges, components, growing_forests, merge_forests
 from winnow.filters.duplicates.kind import kinds_split_by
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.mixture import BoundMix
@@ -34,7 +34,7 @@ from winnow.pipelines.running.job_tasks import HERE, Jobs, rows_here
 from winnow.pipelines.running.scratch_parts import put_numbers, read_numbers
 from winnow.pipelines.running.shard_groups import over_groups
 from winnow.pipelines.running.shard_list import ListedShard, ShardList
-from winnow.pipelines.store.concurrency import map_in_order
+from winnow.pipelines.store.concurrency import map_in_order, map_objects
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.mixture import Amount
@@ -44,12 +44,11 @@ if TYPE_CHECKING:
     from winnow.pipelines.running.job_steps import JobSteps
 
 MOST_JOINED = 1 << 22
-"""Clusters of several kinds that share rows, which the driver joins in some 70 bytes each where tasks plan."""
+"""Clusters of several kinds that share rows, which the driver joins in some 140 bytes each where tasks plan."""
 
 _COLUMNS, _CELLS, _JOINED = "columns", "cells", "joined"
 _SPLIT, _SIDE = "split", "side"
 _LOCAL = "cell_of_shard"  # the number of a candidate's cell among those of its shard
-_NO_WORDS = np.zeros(0, np.uint64)
 _NOTHING: Arrays = {"key": np.zeros(0, np.int64)}
 
 
@@ -252,10 +251,9 @@ def _side(tasks: _InventoryTasks, joined: Sequence[int], passes: PassesHere | Pa
     """Return the column with positions in the split, of which clusters that share a row have the same."""
     if not joined:
         return _SPLIT
-    forest: Edges = (_NO_WORDS, _NO_WORDS)
-    for group in joined:
-        part = read_numbers(tasks.decisions.steps.objects, tasks.decisions.steps.scratch, _JOINED, group)
-        forest = merge_forests([forest, (part["first"], part["second"])])
+    objects, scratch = tasks.decisions.steps.objects, tasks.decisions.steps.scratch
+    parts = map_objects(objects, lambda group: read_numbers(objects, scratch, _JOINED, group), joined)
+    for forest in growing_forests((part["first"], part["second"]) for part in parts):
         if isinstance(passes, PassesInTasks) and len(forest[0]) > MOST_JOINED:
             raise RecipeError(
                 f"{bound.config.place}: mix.split: more than {MOST_JOINED:,} clusters of duplicates share samples with "

@@ -161,12 +161,14 @@ def labelled_vectors(
                 continue
             side = "positive" if labels[at] > 0 else "negative"
             kept.add(side, rows[_ID][at].as_py(), (numbers.copy(), float(labels[at]), languages[at]))
-    left_out = {"without a vector": no_vector} | labeller.left_out()
+    others = labeller.left_out()
+    left_out = {"without a vector": no_vector} | others
     items = [(name, *item) for _, name, item in kept.items()]
     if not items:
+        said = "".join(f"; {count:,} are {reason}" for reason, count in others.items() if count)
         raise SourceError(
             f"no labelled sample has a vector: {labelled:,} of the store's rows are labelled, {no_vector:,} of these "
-            f"have none in {embedding}; check that labels and store belong together"
+            f"have none in {embedding}{said}; check that labels and store belong together"
         )
     names, vectors, values, spoken = zip(*items, strict=True)
     widths = sorted({len(vector) for vector in vectors})

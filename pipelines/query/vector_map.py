@@ -1,8 +1,8 @@
 """A map of vectors: some rows of a layer of embeddings in two dimensions, in clusters named by words of their texts.
 
-Clusters are those of spherical k-means. The two dimensions are the linear directions in which clusters differ most
-beside how they spread (Fisher's discriminants), so a point's place depends on its vector alone and equal stores give
-equal maps; methods of neighbour graphs such as UMAP separate more, and are what embedding-atlas offers for the table.
+Clusters are those of spherical k-means, and the two dimensions the principal components of all vectors: a point's place
+depends on its vector alone, and equal vectors give equal maps. Methods of neighbour graphs such as UMAP separate more,
+need more packages and take minutes; embedding-atlas offers one for the same rows.
 """
 
 import re
@@ -30,8 +30,7 @@ WORDS: Final = 3
 _RUNS: Final = 64  # of successive rows, spread over the store: so many parts of files are read
 _ROUNDS: Final = 20
 _EACH: Final = 40  # rows of a cluster, at least, on average
-_LINES: Final = 4096  # vectors compared at once
-_SHRUNK: Final = 0.1  # of the spread within clusters is taken to be equal in all directions, so that it has an inverse
+_LINES: Final = 512  # vectors compared with all others at once
 _LEAST: Final = 3  # texts that have a word, at least
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 _WORD = re.compile(r"[^\W\d_]{2,40}")
@@ -131,7 +130,7 @@ def map_vectors(vectors: Floats) -> VectorMap:
         return VectorMap(np.zeros((0, 2), np.float32), np.zeros(0, np.int16))
     unit = unit_length(vectors)
     clusters = _clusters(unit, max(1, min(CLUSTERS, len(unit) // _EACH)))
-    return VectorMap(_in_two_dimensions(unit, clusters), clusters)
+    return VectorMap(_in_two_dimensions(unit), clusters)
 
 
 def unit_length(vectors: Floats) -> Floats:
@@ -166,27 +165,13 @@ def _clusters(unit: Floats, count: int) -> NDArray[np.int16]:
     return found
 
 
-def _in_two_dimensions(unit: Floats, clusters: NDArray[np.int16]) -> Floats:
-    centred = unit.astype(np.float64) - unit.mean(axis=0, dtype=np.float64)
-    count = int(clusters.max()) + 1
-    sizes = np.bincount(clusters, minlength=count)
-    means = np.zeros((count, centred.shape[1]))
-    np.add.at(means, clusters, centred)
-    means /= sizes[:, None]
-    if count < 4:  # too few to tell two directions: those in which all vectors differ most
-        spread, between = np.eye(centred.shape[1]), centred.T @ centred
-    else:
-        inner = centred - means[clusters]
-        within = inner.T @ inner / len(unit)
-        spread = within + _SHRUNK * np.trace(within) / len(within) * np.eye(len(within)) + 1e-12 * np.eye(len(within))
-        between = (means * sizes[:, None]).T @ means
-    values, axes = np.linalg.eigh(spread)
-    whitened = axes / np.sqrt(values)
-    _, directions = np.linalg.eigh(whitened.T @ between @ whitened)
-    projection = whitened @ directions[:, ::-1][:, :2]
-    largest = np.argmax(np.abs(projection), axis=0)  # a direction's sign means nothing: its largest number is positive
-    projection *= np.sign(projection[largest, np.arange(projection.shape[1])])
-    points = centred @ projection
+def _in_two_dimensions(unit: Floats) -> Floats:
+    """The two principal components, each scaled to -1 to 1."""
+    centred = unit - unit.mean(axis=0)
+    _, directions = np.linalg.eigh(centred.T.astype(np.float64) @ centred)
+    chosen = directions[:, ::-1][:, :2]
+    largest = np.argmax(np.abs(chosen), axis=0)  # a direction's sign means nothing: its largest number is positive
+    points = centred @ (chosen * np.sign(chosen[largest, np.arange(chosen.shape[1])]))
     scale = np.abs(points).max(axis=0, initial=0)
     found = np.zeros((len(unit), 2), np.float32)
     found[:, : points.shape[1]] = points / np.where(scale > 0, scale, 1)

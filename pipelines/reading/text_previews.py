@@ -22,6 +22,7 @@ class TextPreview:
     id: str
     source: str
     url: str | None
+    modality: str
     text: str
 
 
@@ -41,12 +42,13 @@ def read_previews(
     found: dict[tuple[str, int], TextPreview] = {}
     for shard, numbers in sorted(wanted.items()):
         rows = sorted(numbers)
-        table = read_rows(store.objects, objects[layout.SAMPLES][shard], rows, ["id", "source.name", "url"])
+        wanted_columns = ["id", "source.name", "url", "modality"]
+        table = read_rows(store.objects, objects[layout.SAMPLES][shard], rows, wanted_columns)
         texts = [_texts(store.objects, objects[column.layer][shard], rows, column) for column in columns]
-        facts = zip(table["id"].to_pylist(), table["source"].to_pylist(), table["url"].to_pylist(), strict=True)
-        for place, (row, (identity, source, url)) in enumerate(zip(rows, facts, strict=True)):
+        facts = zip(*(table[name].to_pylist() for name in ("id", "source", "url", "modality")), strict=True)
+        for place, (row, (identity, source, url, modality)) in enumerate(zip(rows, facts, strict=True)):
             shown = next((value for values in texts if (value := values[place]) is not None), "")
-            found[shard, row] = TextPreview(identity.hex(), source["name"], url, shown)
+            found[shard, row] = TextPreview(identity.hex(), source["name"], url, modality, shown)
     return found
 
 

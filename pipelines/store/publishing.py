@@ -120,6 +120,8 @@ def _union(store: Store, index: StoreIndex, recipe: str, resolved: str, contents
     tasks = TaskCommits.joined([kept, contents.tasks])
     layers: dict[str, LayerRecord] = {} if latest is None else dict(latest.layers)
     lost = _sample_objects(before.unlike(tasks)) - _sample_objects(tasks.unlike(before))
+    recipes[recipe] = _without_strange_rows(recipes[recipe], index, contents, lost)
+    read = _keys_of(recipes.values())
     listed: dict[str, ManifestRows] = {}
     changed = latest is None or before != tasks
     if latest is None or changed:
@@ -177,6 +179,32 @@ def _keys_read(contents: Contents) -> dict[str, dict[str, str]]:
     read |= {layer: rows.key_of_source for layer, rows in contents.layers.items()}
     read[layout.SAMPLES] = dict(contents.keys)
     return _sorted(read, contents.keys)
+
+
+def _without_strange_rows(
+    recipe: RecipeRecord, index: StoreIndex, contents: Contents, lost: Container[str]
+) -> RecipeRecord:
+    """The recipe without the keys of layers that were made of other samples of its sources, which another recipe still
+    reads under another key of the samples."""
+    was = contents.before.get(layout.SAMPLES, {})
+    moved = {source for source, key in contents.keys.items() if was.get(source, key) != key}
+    if not moved:
+        return recipe
+    mine = _sample_objects(contents.tasks)
+
+    def strange(layer: str, source: str, key: str) -> bool:
+        if source not in moved or layer == layout.SAMPLES or layer in contents.layers:
+            return False
+        rows = (row for row in index.rows(layer, key) if row.source == source)
+        return any(row.samples not in mine and row.samples not in lost for row in rows)
+
+    def own(keys: LayerKeys) -> dict[str, dict[str, str]]:
+        return {
+            layer: {source: key for source, key in by_source.items() if not strange(layer, source, key)}
+            for layer, by_source in keys.items()
+        }
+
+    return replace(recipe, layers=own(recipe.layers), former=own(recipe.former))
 
 
 def _sorted(keys: LayerKeys, sources: Container[str]) -> dict[str, dict[str, str]]:

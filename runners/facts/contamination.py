@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from winnow.filters.text.contamination import OPERATOR
 from winnow.pipelines.query.evaluation_items import FoundItem, ItemsFound, SetOverview, SourceOverview
 from winnow.pipelines.rules.guards import GUARDED_LOSS
 from winnow.runners.tables.escaping import shortened, visible
@@ -41,7 +42,8 @@ ITEMS: tuple[Column[FoundItem], ...] = (
 
 def sets(found: ItemsFound) -> Table:
     """How much of each set is in the samples."""
-    return table("Evaluation sets", SETS, found.sets)
+    title = "Evaluation sets" if found.layer == OPERATOR.name else f"Evaluation sets by {found.layer}"
+    return table(title, SETS, found.sets)
 
 
 def sources(found: ItemsFound) -> Table:

@@ -17,7 +17,7 @@ from winnow.schemas.problems import suggestion
 
 Filter = Mapping[str, Any]  # Any: JSON, checked here
 
-_KNOWN = ("source", "language", "reason", "first", "kept", "domain", "text", "ranges")
+_KNOWN = ("source", "language", "reason", "first", "kept", "domain", "text", "ranges", "rows")
 
 
 def chosen_rows(opened: Opened, frame: Frame, asked: object) -> Marks:
@@ -40,6 +40,8 @@ def chosen_rows(opened: Opened, frame: Frame, asked: object) -> Marks:
         marks &= np.isin(domains.codes, domains.numbers(names))
     for name, bounds in (wanted.get("ranges") or {}).items():
         marks &= _within(opened, frame, name, bounds)
+    if wanted.get("rows") is not None:
+        marks &= _numbered(frame, wanted["rows"])
     return marks
 
 
@@ -74,6 +76,15 @@ def _among(names: list[str], known: tuple[str, ...], what: str) -> Marks:
         if name not in known:
             raise AskedError(f"there is no {what} {name!r}{suggestion(name, known)}")
     return np.array([one in names for one in known], np.bool_)
+
+
+def _numbered(frame: Frame, rows: object) -> Marks:
+    """The rows with some numbers, as other views give them; such as those that were selected on the map."""
+    if not isinstance(rows, list) or not all(type(one) is int and 0 <= one < frame.rows for one in rows):
+        raise AskedError("filter.rows: expected a list of numbers of rows")
+    marks = np.zeros(frame.rows, np.bool_)
+    marks[np.array(rows, np.int64)] = True
+    return marks
 
 
 def _rules(frame: Frame, names: list[str]) -> list[int]:

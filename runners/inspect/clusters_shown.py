@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-import numpy as np
-
 from winnow.filters.duplicates.kind import find_kind
 from winnow.pipelines.query.cluster_counts import Cluster, LargestClusters, Membership
 from winnow.pipelines.query.cluster_tasks import cluster_tasks
 from winnow.pipelines.query.duplicates import Browser
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.query.search_tasks import Wanted, search_tasks, single_match
-from winnow.pipelines.rules.decisions import has_rule
 from winnow.pipelines.running.job_tasks import HERE
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.tables import read_rows
@@ -22,7 +19,7 @@ from winnow.runners.inspect.asking import choice_of
 from winnow.runners.inspect.finding import place_of, place_of_item
 from winnow.runners.inspect.frame import Frame, frame_of
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.view import Asked, UnavailableError
+from winnow.runners.inspect.view import Asked, AskedError, UnavailableError
 from winnow.runners.stages.duplicates.excerpts import Excerpts
 from winnow.runners.stages.rule_decisions import DuplicateDrops, drops_of
 from winnow.schemas.errors import StoreError, WinnowError
@@ -118,6 +115,16 @@ class ShownClusters:
         (own,) = read_rows(self.opened.store.objects, place.shard.object, [place.row], ["id"])["id"].to_pylist()
         return Place(place.shard, place.row, own.hex())
 
+    def seen(self, identity: str | None) -> str | None:
+        """The id of a row or an item, if that is not forgotten."""
+        if identity is None:
+            return None
+        try:
+            place_of_item(self.opened, self.frame, identity)
+        except AskedError:
+            return None
+        return identity
+
     def representative(self, rows: Sequence[Place]) -> Place | None:
         """The row that stays of a cluster with these rows: the one for which another is dropped, or the only eligible
         one. None if that is not decided, or none of these is eligible."""
@@ -129,9 +136,8 @@ class ShownClusters:
 
     def _eligible(self, row: Place) -> bool:
         number = self.frame.row(row.shard.shard, row.row)
-        fired = self.frame.fired[number : number + 1].astype(np.uint64)
-        rules = self.frame.rules.eligible
-        return bool(self.frame.seen[number]) and not any(has_rule(fired, rule)[0] for rule in range(rules))
+        first = int(self.frame.first[number])  # rules of `eligible` come first
+        return bool(self.frame.seen[number]) and not 0 <= first < self.frame.rules.eligible
 
     def stays(self, row: Place) -> Place:
         """The row that stays in the place of this one: itself, if it is not dropped as a duplicate.

@@ -35,11 +35,12 @@ class Linked:
 
 
 def linked(
-    frame: Frame, dimensions: Sequence[Dimension], choices: Mapping[str, Marks]
+    frame: Frame, dimensions: Sequence[Dimension], choices: Mapping[str, Marks], among: Marks | None = None
 ) -> tuple[list[Linked], NDArray[np.int64]]:
     """Count every chart, and the rows that all choices leave, dropped and kept.
 
-    `choices`: of some dimensions, which codes are chosen; dimensions that are not counted may be among them.
+    `choices`: of some dimensions, which codes are chosen; dimensions that are not counted may be among them. `among`:
+    the rows that charts are about, by default all that are not forgotten.
     """
     out = np.zeros(frame.rows, np.uint8)
     for dimension in dimensions:
@@ -47,8 +48,9 @@ def linked(
             check_cancelled()
             add_marks(dimension.codes, ~choices[dimension.name], out)
     np.minimum(out, 2, out=out)
-    if not frame.seen.all():
-        out[~frame.seen] = 2
+    among = frame.seen if among is None else among
+    if not among.all():
+        out[~among] = 2
     state = frame.kept.astype(np.uint8)
     state += out
     state += out

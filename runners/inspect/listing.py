@@ -133,6 +133,7 @@ def shown_rows(opened: Opened, frame: Frame, rows: Iterable[int]) -> list[dict[s
                 "kept": first < 0,
                 "bytes": int(frame.size[row]),
                 "url": preview.url,
+                "modality": preview.modality,
                 "preview": preview.text,
             }
         )

@@ -37,6 +37,8 @@ def test_all_bundled_data_are_listed() -> None:
         path = Path(name)
         if path.suffix in NO_DATA or path.name.startswith(("Dockerfile", "SOURCES")):
             continue
+        if name.startswith("runners/inspect/web/"):  # the page's own code; what is built of it lists its packages
+            continue
         named = f"{path.name}`" in bundled or f"`{path.parent.name}/`" in bundled
         assert named, f"docs/reference/licences.md lacks {name}"
 

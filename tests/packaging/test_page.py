@@ -61,6 +61,7 @@ def test_the_page_loads_little_and_nothing_inline() -> None:
     first = [name.removeprefix("./") for name in re.findall(r"(?:src|href)=\"([^\"]+)\"", html)]
     assert sum(len(gzip.compress(files[name].content)) for name in ("index.html", *first)) < FIRST_LOAD
     assert sum(len(file.compressed) for file in files.values()) < FIRST_LOAD
+    assert "## svelte - " in (BUILT / "licences.md").read_text("utf-8")
 
 
 @pytest.mark.page

@@ -138,6 +138,13 @@ def test_the_report_tells_which_items_are_in_the_samples(tmp_path: Path) -> None
     told = ended(run_here(tmp_path, "contamination", "recipe.yaml", "--limit", "1"))
     assert_told(told, "quiz:2", "4", "100.0%")
     assert "quiz:1" not in told
+    assert "lines:1" not in told
+    shorter = "  - text.contamination: {as: text.short, max_ngram_words: 4, sets: {lines: {file: lines.txt}}}\n"
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace(DROP, shorter + DROP))
+    ended(run_here(tmp_path, "annotate", "recipe.yaml", "--workers", "1"))
+    told = ended(run_here(tmp_path, "contamination", "recipe.yaml"))
+    assert "lines:1" in told.partition("Evaluation sets by text.short")[2]
     assert_told(ended(run_here(tmp_path, "contamination", "store"), 1), "text.contamination")
 
 

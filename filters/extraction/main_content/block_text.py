@@ -78,7 +78,8 @@ def _write(sheet, byte):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _space(sheet, byte):  # type: ignore[no-untyped-def]
+def write_space(sheet, byte):  # type: ignore[no-untyped-def]
+    """One byte of white space, which is written as it is in listings alone."""
     counts = sheet.counts
     if counts[N_PRE] and byte != 13:
         at = counts[N_TEXT]
@@ -93,7 +94,7 @@ def _space(sheet, byte):  # type: ignore[no-untyped-def]
 def _write_point(sheet, point):  # type: ignore[no-untyped-def]
     """One code point out of a character reference."""
     if point == 0xA0 or point == 32 or 9 <= point <= 13:
-        _space(sheet, 32 if point == 0xA0 else point)
+        write_space(sheet, 32 if point == 0xA0 else point)
     elif point == 0xAD or point == 0xFEFF or point == 0x2060 or point == 0x200B or point < 32 or 0x7F <= point < 0xA0:
         return
     elif point < 0x80:
@@ -201,10 +202,10 @@ def write_text(sheet, at, end):  # type: ignore[no-untyped-def]
             _write(sheet, byte)
         elif byte <= 32:
             if is_space(byte):
-                _space(sheet, byte)
+                write_space(sheet, byte)
         elif byte == 0xC2 and at + 1 < end and source[at + 1] in (0xA0, 0xAD):
             if source[at + 1] == 0xA0:
-                _space(sheet, 32)
+                write_space(sheet, 32)
             at += 1
         elif (byte == 0xEF and at + 2 < end and source[at + 1] == 0xBB and source[at + 2] == 0xBF) or (
             byte == 0xE2

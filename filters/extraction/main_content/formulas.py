@@ -1,18 +1,21 @@
-"""Write a page's formulas as TeX between dollars if the page has their TeX, otherwise by their characters.
+"""Write a page's formulas as TeX between dollars if the page has their TeX or their markup is plain MathML.
 
-MathML has TeX in an annotation or in `alttext`; MathJax in a script. KaTeX repeats each formula as spans for display
-only, which are removed.
+MathML has TeX in an annotation or in `alttext`, else its fractions, roots and indices are written as TeX
+(`mathml.py`); MathJax has it in a script. KaTeX and MathJax repeat each formula as spans for display only, wikis as a
+picture, which are removed.
 """
 
 import re
 from typing import Final
 
+from winnow.filters.extraction.main_content.mathml import as_tex
 from winnow.filters.extraction.main_content.names import NUMBER
 from winnow.filters.extraction.main_content.scan import Page
 
 _MATH_TAG, _SCRIPT_TAG = NUMBER["math"], NUMBER["script"]
 _MATH, _MATH_END = b"<math", b"</math>"
-_DRAWN: Final = b'<span class="katex-html"'
+_DRAWN = re.compile(rb'<span class="(?:katex-html|MathJax(?:_Display)?)"')
+_PICTURE = re.compile(rb"(</math>(?:\s*</span>)?)\s*<img\b[^<>]*\bmwe-math-fallback[^<>]*>")
 _MOST_BYTES: Final = 1 << 14  # a longer formula is left unchanged
 _ANNOTATION = re.compile(
     rb"<annotation\b[^<>]{0,99}\bencoding\s*=\s*[\"']?(?:application/x-tex|(?:La)?TeX)\b[^<>]{0,99}>([^<]*)<",
@@ -39,8 +42,10 @@ def has_formulas(page: Page, source: bytes) -> bool:
 
 def with_formulas(source: bytes) -> bytes:
     """The page with its formulas as text."""
-    if b"katex-html" in source:
+    if b"katex-html" in source or (b"math/tex" in source and b'"MathJax' in source):
         source = _without_drawings(source)
+    if b"mwe-math-fallback" in source:
+        source = _PICTURE.sub(rb"\1", source)
     if b"math/tex" in source:
         source = _with_scripts(source)
     return _with_mathml(source) if _MATH in source else source
@@ -75,7 +80,8 @@ def _formula(math: bytes) -> bytes:
     found = _ANNOTATION.search(math) or _ALTERNATIVE.search(math)
     tex = next((group for group in found.groups() if group), b"").strip() if found else b""
     if not tex:
-        return b"".join(_TAG.sub(b"", _OTHER_ANNOTATION.sub(b"", math)).split())
+        plain = _OTHER_ANNOTATION.sub(b"", math)
+        return as_tex(plain) or b"".join(_TAG.sub(b"", plain).split())
     wrapped = _DISPLAYED.match(tex)
     return _dollars(wrapped[1].strip() if wrapped else tex, block=_IS_BLOCK.match(math) is not None)
 
@@ -88,9 +94,9 @@ def _dollars(tex: bytes, *, block: bool) -> bytes:
 def _without_drawings(source: bytes) -> bytes:
     """The page without the spans that KaTeX draws with."""
     parts: list[bytes] = []
-    done, at = 0, source.find(_DRAWN)
-    while at >= 0:
-        depth, end = 0, -1
+    done, drawn = 0, _DRAWN.search(source)
+    while drawn:
+        at, depth, end = drawn.start(), 0, -1
         for tag in _SPAN.finditer(source, at):
             depth += -1 if tag[1] else 1
             if depth == 0:
@@ -100,5 +106,5 @@ def _without_drawings(source: bytes) -> bytes:
             break
         parts.append(source[done:at])
         done = end
-        at = source.find(_DRAWN, end)
+        drawn = _DRAWN.search(source, end)
     return b"".join([*parts, source[done:]])

@@ -19,7 +19,7 @@ from winnow.filters.extraction.main_content.facts import addresses_of
 from winnow.filters.extraction.main_content.named_parts import comment_blocks
 from winnow.filters.extraction.main_content.names import HEADING_LEVEL, NUMBER
 from winnow.filters.extraction.main_content.scan import Page
-from winnow.filters.extraction.main_content.tidy import shown_text, tidy
+from winnow.filters.extraction.main_content.tidy import seen_blocks, shown_text, tidy, without_gone
 from winnow.filters.extraction.main_content.writing import (
     CELL,
     CODE,
@@ -33,7 +33,7 @@ from winnow.filters.extraction.main_content.writing import (
     comment_ranges,
     images_at,
     stands_of,
-    with_table_heads,
+    with_structure,
 )
 from winnow.filters.extraction.page import Image, link
 from winnow.filters.extraction.placed_text import Parts, PlacedText
@@ -74,8 +74,9 @@ def as_markdown(source: MarkdownPage, kept: npt.NDArray[np.bool_]) -> MainText:
     """The text of these blocks as Markdown, with its parts."""
     page = source.blocks.page
     stands = stands_of(page)
-    kept = with_table_heads(page, stands, kept)
-    writer = _Writer(source, kept)
+    shown = shown_text(page, source.blocks.named_parts)
+    kept = seen_blocks(page, shown, with_structure(source.blocks, stands, kept))
+    writer = _Writer(source, kept, shown)
     images = images_at(page, kept, stands.images, source.numbers)
     for block in np.flatnonzero(kept).tolist():
         writer.add(block, stands.of_block[block].tolist(), images.get(block, []))
@@ -85,7 +86,7 @@ def as_markdown(source: MarkdownPage, kept: npt.NDArray[np.bool_]) -> MainText:
 class _Writer:
     """Writes block after block; a list, a table, a quote or a listing is one part."""
 
-    def __init__(self, source: MarkdownPage, kept: npt.NDArray[np.bool_]) -> None:
+    def __init__(self, source: MarkdownPage, kept: npt.NDArray[np.bool_], shown: bytes) -> None:
         self._source, self._page = source, source.blocks.page
         self._addresses = addresses_of(source.blocks)
         self._comments = comment_blocks(self._page, source.blocks.layout, source.blocks.named_parts)
@@ -93,7 +94,7 @@ class _Writer:
         self._text = bytearray()
         self._found: list[tuple[PartKind, int, int, bool]] = []  # parts: what, from where to where, if it is a comment
         self._inline = _by_block(self._page, kept)
-        self._shown = shown_text(self._page)
+        self._shown = shown
         self._outer = (-1, -1, False)  # what is being written: its sort, its element, whether it is a comment
         self._lines: list[str] = []
         self._rows: list[tuple[int, dict[int, str]]] = []  # of a table: its row, and the text of its cells
@@ -117,7 +118,7 @@ class _Writer:
             self._outer = outer
         inside = [(max(place, begin), self._spaced(place, begin, number)) for place, number in marks]
         if sort == CODE:
-            self._lines += self._shown[begin:end].decode("utf-8", "replace").split("\n")
+            self._lines += without_gone(self._shown[begin:end]).decode("utf-8", "replace").split("\n")
         else:
             text = self._written(block, begin, end, inside)
             if sort == TABLE:

@@ -1,4 +1,4 @@
-"""Parts of a page that its markup names: readers' comments, authors, breadcrumbs."""
+"""Parts of a page that its markup names: comments, authors, breadcrumbs, links to an editor, numbers of lines."""
 
 import re
 from typing import Final
@@ -11,12 +11,14 @@ from winnow.filters.extraction.main_content.measures import mixed
 from winnow.filters.extraction.main_content.names import FLAGS, NUMBER, Kind, hash_of
 from winnow.filters.extraction.main_content.scan import Page
 
-COMMENT, AUTHOR, BREADCRUMBS = 1, 2, 4
+COMMENT, AUTHOR, BREADCRUMBS, EDITOR, LINE_NUMBERS = 1, 2, 4, 8, 16
 _NAMES: Final = {
     COMMENT: "comment comments commentlist commentsection commentthread commentaires kommentare kommentar comentarios"
     " comentarii commenti reply replies respond disqus webmention",
     AUTHOR: "author byline auteur autor autore",
     BREADCRUMBS: "breadcrumb breadcrumbs crumbs breadcrumblist",
+    EDITOR: "editsection",  # a wiki's, beside its headings
+    LINE_NUMBERS: "gutter linenos lineno linenodiv linenumber linenumbers lnt",  # of a listing
 }
 _ALL: Final = [(name, bit) for bit, names in _NAMES.items() for name in names.split()]
 _HASHES: Final = mixed.py_func(np.array([hash_of(name) for name, _ in _ALL], np.uint64))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from winnow.filters.extraction.main_content.attributes import attributes
-from winnow.filters.extraction.main_content.block_text import end_block, write_text
+from winnow.filters.extraction.main_content.block_text import end_block, write_space, write_text
 from winnow.filters.extraction.main_content.names import FLAGS, NUMBER, TAG_MASK, Kind
 from winnow.filters.extraction.main_content.pairing import close_down_to, close_top, end_tag, imply_ends, tag_name
 from winnow.filters.extraction.main_content.sheet import (
@@ -255,7 +255,10 @@ def _start_tag(sheet, at, end):  # type: ignore[no-untyped-def]
         if not counts[N_HIDDEN]:
             if tag == _BR:
                 counts[N_BROKEN] += 1
-                counts[N_BREAKS] = 1
+                if counts[N_PRE]:  # each is a line of the listing
+                    write_space(sheet, 10)
+                else:
+                    counts[N_BREAKS] = 1
             elif tag == _IMG:
                 counts[N_PICTURES] += 1
         return after

@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from winnow.filters.extraction.main_content.blocks import PageBlocks
 from winnow.filters.extraction.main_content.code import code_language
+from winnow.filters.extraction.main_content.measures import WORDS
 from winnow.filters.extraction.main_content.named_parts import comment_blocks
 from winnow.filters.extraction.main_content.names import HEADING_LEVEL, NUMBER
 from winnow.filters.extraction.main_content.scan import Page
-from winnow.filters.extraction.main_content.tidy import is_tidy, shown_text, tidy
+from winnow.filters.extraction.main_content.tidy import is_tidy, seen_blocks, shown_text, tidy, without_gone
 from winnow.filters.extraction.placed_text import Parts, PlacedText
 from winnow.schemas.kernels import kernel
 from winnow.schemas.rows.extraction import PartKind
@@ -99,21 +100,39 @@ def stands_of(page: Page) -> Positions:
     return Positions(_stands(page), np.flatnonzero(page.tag == _IMAGE).astype(np.int32))
 
 
-def with_table_heads(page: Page, stands: Positions, kept: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """The blocks that are kept, with the first row of tables of whose others most is kept, if it is one of headings."""
-    rows = stands.of_block
+def with_structure(blocks: PageBlocks, stands: Positions, kept: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """The blocks that are kept, with what their tables and listings are not whole without, however short it is.
+
+    The first row of tables of whose others most is kept, if it is one of headings; the headings of rows of whose cells
+    most is kept; lines without a word of listings of which most is kept.
+    """
+    page, rows = blocks.page, stands.of_block
+    found = kept.copy()
+    silent = np.flatnonzero((rows[:, CODE] >= 0) & (blocks.measures.stats[:, WORDS] == 0) & ~kept)
+    if len(silent):
+        found[silent] = _mostly(rows[:, CODE], kept, blocks.measures.stats[:, WORDS] > 0)[rows[silent, CODE]]
     inside = np.flatnonzero(rows[:, ROW] >= 0)
     is_other_cell = page.tag[np.maximum(rows[inside, CELL], 0)] != _HEADER_CELL
     if (is_other_cell | kept[inside]).all():
-        return kept
+        return found
     _, first, table = np.unique(rows[inside, TABLE], return_index=True, return_inverse=True)
     is_head = rows[inside, ROW] == rows[inside[first], ROW][table]
     others = np.bincount(table, ~is_head)
     is_whole = (others > 0) & (2 * np.bincount(table, ~is_head & kept[inside]) >= others)
     is_whole &= np.bincount(table, is_head & is_other_cell) == 0
-    found = kept.copy()
     found[inside[is_head & is_whole[table]]] = True
+    row = rows[inside, ROW]
+    found[inside[~is_other_cell & _mostly(row, kept[inside], is_other_cell)[row]]] = True
     return found
+
+
+def _mostly(
+    elements: npt.NDArray[np.int32], kept: npt.NDArray[np.bool_], counted: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Of each element, whether at least half of its blocks that count are kept, and one of them."""
+    counted = counted & (elements >= 0)
+    wanted = np.bincount(elements[counted & kept], minlength=int(elements.max()) + 1)
+    return np.asarray((wanted > 0) & (2 * wanted >= np.bincount(elements[counted], minlength=len(wanted))))
 
 
 _ORDER: Final = (CODE, TABLE, HEADING, LIST, QUOTE)
@@ -136,6 +155,7 @@ def _betweens(stands: npt.NDArray[np.int32]) -> list[bytes]:
     in_row = inside[:, CELL] & inside[:, ROW] & same[:, ROW]
     in_line = (inside[:, TABLE] & same[:, TABLE]) | (inside[:, LIST] & same[:, LIST])
     found = np.where(in_row, np.where(same[:, CELL], 0, 1), np.where(in_line, 2, 3))
+    found[inside[:, CODE] & same[:, CODE]] = 2
     return [b"", *(_MARKS[which] for which in found.tolist())][: len(stands)]
 
 
@@ -170,8 +190,8 @@ def written(blocks: PageBlocks, kept: npt.NDArray[np.bool_], numbers: dict[int, 
     """The text of these blocks. `numbers` maps the elements of images to their numbers."""
     page = blocks.page
     stands, comments = stands_of(page), comment_blocks(page, blocks.layout, blocks.named_parts)
-    kept = with_table_heads(page, stands, kept)
-    shown = shown_text(page)
+    shown = shown_text(page, blocks.named_parts)
+    kept = seen_blocks(page, shown, with_structure(blocks, stands, kept))
     is_clean = is_tidy(shown)
     chosen = np.flatnonzero(kept).tolist()
     rows = stands.of_block[chosen]
@@ -218,7 +238,7 @@ def written(blocks: PageBlocks, kept: npt.NDArray[np.bool_], numbers: dict[int, 
                 at += 1
             open_part = _Open(kind, outer, is_comment, len(text))
         if kind == "code":
-            text += b"\n".join(line.rstrip() for line in shown[at:end].split(b"\n"))
+            text += b"\n".join(line.rstrip() for line in without_gone(shown[at:end]).split(b"\n"))
         else:
             text += shown[at:end] if is_clean else tidy(shown[at:end], opens=at == begin)
         if len(text) == open_part.begin:  # nothing but what is not written

@@ -30,8 +30,8 @@ class Engine:
         """The batches in order of origin and number, after the check."""
         return received_blocks(partition, expected, members)
 
-    def stored_bytes(self, size: int, senders: int, receivers: int) -> int:  # noqa: ARG002 - the protocol's
-        """None: the engine stores them."""
+    def stored_bytes(self, size: int, senders: int, receivers: int) -> int:  # noqa: ARG002 - as of files
+        """The bytes that a store has of so many that are sent: none, as the engine keeps them."""
         return 0
 
 

@@ -78,7 +78,10 @@ class Files:
         return read_runs(self.store, placed)
 
     def stored_bytes(self, size: int, senders: int, receivers: int) -> int:
-        """Each once, and once more where files are merged: see `plan_merges`."""
+        """The bytes, about, that the store has of `size`, of which each sender sends to so many receivers.
+
+        They are there once, and once more where files are merged: see `plan_merges`.
+        """
         files = senders * -(-size // (senders * self.max_file_bytes))
         merged = files > self.merge_above_files and size < files * receivers * self.min_segment_bytes
         return size * (1 + merged)

@@ -11,7 +11,7 @@ from winnow.schemas.errors import WinnowError
 
 BUILT: Final = Path(__file__).parents[1] / "built"
 
-_TYPES: Final = {
+_TYPES: Final = {  # of those that a browser asks for
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",

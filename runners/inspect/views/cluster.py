@@ -41,7 +41,7 @@ def answer(opened: Opened, asked: Asked) -> Answer:
     representative = shown.excerpts.shown(shown_first) if texts else None
     return {
         "kind": shown.kind,
-        "id": membership.cluster,
+        "id": shown.seen(membership.cluster) or members.shown[0].id,
         "counted": find_kind(shown.kind).counted,
         "of_items": not texts,
         "rows": membership.rows,
@@ -53,7 +53,9 @@ def answer(opened: Opened, asked: Asked) -> Answer:
         "undecided": drops.undecided,
         "why": why_kept(frame_of(opened), kept, lost),
         "members": [
-            member_json(one, drops) | _compared(shown, one, row, shown_first, representative)
+            member_json(one, drops)
+            | {"matched": shown.seen(one.matched)}
+            | _compared(shown, one, row, shown_first, representative)
             for one, row in zip(members.shown, rows, strict=True)
         ],
     }

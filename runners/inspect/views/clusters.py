@@ -54,7 +54,7 @@ def answer(opened: Opened, asked: Asked) -> Answer:
         "pages": -(-len(listed) // PAGE),
         "total": overview.clusters if not find else len(listed),
         "listed": min(MOST, len(listed)),
-        "rows": [_row(shown, one) for one in rows],
+        "rows": [_row(shown, one) for one in rows if one.examples],  # of others, all rows are forgotten
     }
 
 
@@ -65,6 +65,7 @@ def _row(shown: ShownClusters, cluster: Cluster) -> dict[str, Any]:
     text = None if kept is None or find_kind(shown.kind).unit.of_items else beginning(shown.excerpts.shown(kept))
     return {
         **cluster_json(cluster, shown.kind, shown.excerpts),
+        "cluster": cluster.examples[0].id,  # the cluster's own, but where the row that names it is forgotten
         "names": [place.id for place in cluster.examples],
         "kept": None if kept is None else kept.id,
         "undecided": frame_of(shown.opened).why_no_rules,

@@ -60,8 +60,8 @@ def answer(opened: Opened, asked: Asked) -> Answer:
     more = [layout.SAMPLES, *([TOKENS_LAYER] if tokens else [])]
     old, new = (one.with_layers(its, more) for one, its in sides)
     with HERE.folder("diff") as first, HERE.folder("diff") as second:
-        tasks = (pinned_tasks(one, one.layers, steps) for one, steps in ((old, first), (new, second)))
-        found = ComparisonTasks(*tasks, tokens, most).run(HERE)
+        tasks = [pinned_tasks(one, one.layers, steps) for one, steps in ((old, first), (new, second))]
+        found = ComparisonTasks(tasks[0], tasks[1], tokens, most).run(HERE)
     if found.misfit is not None:
         raise UnavailableError(f"shard {found.misfit} holds other samples in {other}, so rows cannot be compared")
     if not found.cells:
@@ -159,4 +159,4 @@ def _samples(opened: Opened, samples: Sequence[ChangedSample]) -> list[dict[str,
     return listed
 
 
-VIEW = View(answer)
+VIEW = View(answer, seconds=600)

@@ -1,5 +1,6 @@
 """Charts of sources, languages, reasons, domains, days and measures, each under the choices made in the others."""
 
+from winnow.runners.inspect.choosing import chosen_rows
 from winnow.runners.inspect.dimensions import BINS, dimension_of
 from winnow.runners.inspect.frame import frame_of
 from winnow.runners.inspect.linking import Linked, chosen_codes, linked
@@ -25,7 +26,8 @@ def _answer(opened: Opened, asked: Asked) -> Answer:
         raise AskedError(f"dimensions: at most {_MOST_DIMENSIONS}")
     dimensions = {name: dimension_of(opened, frame, name, number) for name, number in bins.items()}
     choices = {name: chosen_codes(dimensions[name], choice) for name, choice in filters.items() if choice is not None}
-    found, (dropped, kept) = linked(frame, list(dimensions.values()), choices)
+    among = chosen_rows(opened, frame, asked["filter"]) if asked.get("filter") else None
+    found, (dropped, kept) = linked(frame, list(dimensions.values()), choices, among)
     shown = {_column(one) for one in wanted}
     return {
         "rows": int(dropped + kept),

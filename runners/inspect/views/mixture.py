@@ -6,6 +6,8 @@ from winnow.runners.facts.mixture import by_source, exposures, left_out, outputs
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.summaries import drawn_mixture
 from winnow.runners.inspect.view import Answer, Asked, UnavailableError, View
+from winnow.runners.tables.table import Table
+from winnow.schemas.identity import Json
 from winnow.schemas.mixture import MixturePlan
 
 SHOWN_STRATA: Final = 1_000
@@ -21,14 +23,14 @@ def answer(opened: Opened, _: Asked) -> Answer:
         "max_epochs": plan.max_epochs,
         "asked": {name: value for name, value in plan.asked.items() if name.startswith("mix.")},
         "kept": {"samples": plan.kept.samples, "units": plan.kept.units},
-        "outputs": outputs(plan).to_json(),
+        "outputs": _numbers(outputs(plan)),
         "exposures": exposures(plan).to_json(),
         "by_output": [
             {
                 "name": output.name,
                 "budget": output.budget,
-                "sources": by_source(plan, output).to_json(),
-                "strata": strata(plan, output, SHOWN_STRATA).to_json(),
+                "sources": _numbers(by_source(plan, output)),
+                "strata": _numbers(strata(plan, output, SHOWN_STRATA)),
                 "notes": list(output.notes),
             }
             for output in plan.outputs
@@ -36,6 +38,11 @@ def answer(opened: Opened, _: Asked) -> Answer:
         "left_out": left_out(plan).to_json(),
         "notes": list(plan.notes),
     }
+
+
+def _numbers(found: Table) -> list[dict[str, Json]]:
+    """The rows of a table; null where it has a dash, as nothing is available."""
+    return [{name: None if value == "-" else value for name, value in row.items()} for row in found.to_json()]
 
 
 def required_mixture(opened: Opened) -> MixturePlan:

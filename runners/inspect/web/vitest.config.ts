@@ -1,6 +1,6 @@
 import { mergeConfig } from "vite";
 import { defineConfig } from "vitest/config";
-import built from "./vite.config";
+import built from "./vite.config.ts";
 
 export default mergeConfig(
   built,

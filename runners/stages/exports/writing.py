@@ -244,12 +244,12 @@ class _Progress:
         """How much is read, relayed and written; one is as long as the other."""
         written, done = self.written(), steps_done(self._scratch, BEATS)
         read, relayed = min(self._shards, done[READ]), min(self._relays, done[RELAYED])
-        facts = (f"{written:,}/{self._total:,} shards", f"{read:,}/{self._shards:,} shards of the store read")
+        facts = [f"{written:,}/{self._total:,} shards", f"{read:,}/{self._shards:,} shards of the store read"]
         shares = [written / max(self._total, 1), read / max(self._shards, 1)]
         if self._relays:
-            facts = (*facts, f"{relayed:,}/{self._relays:,} relays")
+            facts.append(f"{relayed:,}/{self._relays:,} relays")
             shares.append(relayed / self._relays)
-        return Status("export", facts, min(sum(shares) / len(shares), 0.99))
+        return Status("export", tuple(facts), min(sum(shares) / len(shares), 0.99))
 
     def last_line(self) -> str:
         """What is printed when all shards are written."""

@@ -14,6 +14,7 @@ from winnow.filters.duplicates.components import (
     Vertices,
     components,
     downward,
+    growing_forests,
     large_star,
     merge_forests,
     mirrored,
@@ -126,6 +127,14 @@ def test_a_forest_grows_by_parts_to_that_of_the_whole(pairs: Pairs, parts: int) 
         forest.join(*np.array(pairs[part::parts], np.int64).reshape(-1, 2).T)
 
     assert _pairs(forest.edges) == _forest(pairs)
+
+
+@settings(deadline=None)
+@given(_EDGES, st.integers(1, 9), st.integers(1, 6))
+def test_a_forest_that_grows_by_parts_ends_as_that_of_the_whole(pairs: Pairs, parts: int, least: int) -> None:
+    *some, whole = growing_forests([_edges(pairs[part::parts]) for part in range(parts)], least)
+    assert _pairs(whole) == _forest(pairs)
+    assert sum(len(first) for first, _ in some) <= (1 + len(pairs)) * (1 + len(pairs).bit_length())  # each a few times
 
 
 @settings(deadline=None)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from resiliparse.parse.html import HTMLTree
 
 from benchmarks.extraction import demo_pages
 from tests.filters.extraction.hostile_pages import HOSTILE
@@ -206,6 +207,14 @@ def test_the_text_and_its_parts_agree(html: str) -> None:
     covered = b"".join(raw[part["start"] : part["end"]] for part in row["parts"])
     assert "".join(covered.decode().split()) == "".join(raw.decode().split())
     assert "\u00ad" not in raw.decode()
+
+
+@settings(deadline=None, max_examples=scaled(40))
+@given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
+def test_the_text_is_a_subsequence_of_what_the_page_shows(html: str) -> None:
+    body = HTMLTree.parse(html).body
+    shown = iter("".join((body.text or "").replace("\u00ad", "").split()) if body else "")
+    assert all(letter in shown for letter in "".join((read(html)["text"] or "").split()))
 
 
 def test_what_this_version_makes_of_known_pages_never_changes() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -125,7 +126,7 @@ def without(text: str, places: list[tuple[int, int]], removed: set[int], unit: s
                 gone |= set(range(start))
     if unit == "byte":  # only whole characters
         at = 0
-        for character in text:
+        for character in regex.findall(r"\X", text):
             size = len(character.encode())
             if not set(range(at, at + size)) <= gone:
                 gone -= set(range(at, at + size))
@@ -140,6 +141,9 @@ def without(text: str, places: list[tuple[int, int]], removed: set[int], unit: s
 
 
 _PIECES = st.sampled_from(["a", "b", "é", "一", "文", "a b a b", " ", "\n", ".", ", ", "😀", "e a. b, a", " a b é b "])
+_MARKED = st.lists(st.sampled_from(["a", " ", "é", "कि", "का", "\u0301", "👨\u200d👩", "👩", "\r\n"]), max_size=9).map(
+    "".join
+)
 _TEXTS = st.lists(_PIECES, max_size=12).map("".join)
 
 
@@ -157,11 +161,44 @@ _TEXTS = st.lists(_PIECES, max_size=12).map("".join)
 def test_what_is_removed_is_what_a_comparison_of_all_windows_finds(
     texts: list[str], config: RepeatedSubstringsConfig, crowded: bool
 ) -> None:
+    assert_plain(texts, config, crowded)
+
+
+@given(
+    st.lists(_MARKED, max_size=6),
+    st.builds(
+        RepeatedSubstringsConfig,
+        min_tokens=st.integers(2, 9),
+        unit=st.just("byte"),
+        keep=st.sampled_from(["first", "none"]),
+    ),
+)
+def test_of_bytes_the_whole_characters_are_removed_that_lie_in_runs(
+    texts: list[str], config: RepeatedSubstringsConfig
+) -> None:
+    assert_plain(texts, config)
+
+
+def assert_plain(texts: list[str], config: RepeatedSubstringsConfig, crowded: bool = False) -> None:
     settings = {name: getattr(config, name) for name in config.__slots__}
     rows = measured(texts, crowded=crowded, **settings)
     for text, row, (size, repeated, kept) in zip(texts, rows, plain(texts, config), strict=True):
         assert (row["tokens"], row["repeated"], edited(text, row["removed"])) == (size, repeated, kept)
         assert row["removed_ratio"] == pytest.approx((len(text) - len(kept)) / max(len(text), 1))
+
+
+@pytest.mark.parametrize(
+    ("before", "first", "second"),
+    [("क", "ि", "ा"), ("z", "\u0301", ""), ("👨", "\u200d👩", ""), ("ก", "ำ", "า"), ("🇩", "🇪", "🇰"), ("\r", "\n", "")],
+)
+def test_spans_of_bytes_leave_the_marks_of_a_character_with_it(before: str, first: str, second: str) -> None:
+    texts = [f"one {NOTICE}{before}{first} one", f"two {NOTICE}{before}{second} two"]
+    turned = [f"one {before}{first}{NOTICE} one", f"two {second or 'q'}{NOTICE} two"]
+    for pair in (texts, turned):
+        for text, row in zip(pair, measured(pair, unit="byte", keep="none"), strict=True):
+            places = {0, *itertools.accumulate(len(one.encode()) for one in regex.findall(r"\X", text))}
+            assert len(row["removed"]) == 1
+            assert {row["removed"][0][side] for side in ("start", "end")} <= places
 
 
 def test_the_sample_with_the_smallest_id_keeps_a_run_whatever_the_order_of_samples() -> None:
@@ -211,7 +248,7 @@ def test_what_lee_and_others_collect_is_what_is_removed() -> None:
     text += Path(__file__).read_text("ascii", "ignore")
     texts = [text[at : at + 1500] for at in range(0, len(text), 1000)]
     for size in (20, 100):
-        raw = b"".join(one.encode() + b"\xff" + number.to_bytes(4, "big") for number, one in enumerate(texts))
+        raw = b"".join(one.encode() + bytes([0x80 + number]) for number, one in enumerate(texts))
         suffixes = sorted(range(len(raw)), key=lambda at: raw[at : at + size])
         same = [
             pair
@@ -222,7 +259,7 @@ def test_what_lee_and_others_collect_is_what_is_removed() -> None:
         begin, kept = 0, []
         for one in texts:
             kept.append("".join(character for at, character in enumerate(one, begin) if at not in gone))
-            begin += len(one) + 5
+            begin += len(one) + 1
         assert 0 < sum(map(len, kept)) < sum(map(len, texts)) / 2
         assert left(*texts, unit="byte", min_tokens=size, keep="none") == kept
         assert sum(row["repeated"] for row in measured(texts, unit="byte", min_tokens=size)) == len(gone)

@@ -206,3 +206,28 @@ def test_layers_of_samples_that_changed_are_left_out(objects: ObjectStore) -> No
     assert sorted(changed.layers) == ["samples"]
     assert changed.partial == {}
     assert "extract.main" not in store.require_record().layers
+
+
+def test_samples_under_a_new_key_take_no_layers_of_those_that_another_recipe_reads(objects: ObjectStore) -> None:
+    """As after a change of a source's `key` in one of two recipes: the rows of a shard are others, its name is not."""
+    store = create_or_open(objects, RECORD)
+    before, after = made(store, "crawl-a-00000", [1, 2]), made(store, "crawl-a-00000", [1], key="k2")
+    layer = layer_of(store, before, [5, 6], "x")
+    for recipe in ("mine.yaml", "theirs.yaml"):
+        publish_commits(store, [before], {"extract.main": [layer]}, recipe)
+    changed, _ = publish_commits(store, [after], {}, "mine.yaml")
+    assert (sorted(changed.layers), changed.partial) == (["samples"], {"extract.main": 0})
+    record = store.require_record()
+    theirs = as_read(record, record.recipes["theirs.yaml"].layers)
+    assert [row.samples for row in store.manifest(theirs, "extract.main")] == [before.shards[0].object.path]
+    again, _ = publish_commits(store, [after], {"extract.main": [layer_of(store, after, [5], "y")]}, "mine.yaml")
+    assert [row.samples for row in store.manifest(again, "extract.main")] == [after.shards[0].object.path]
+
+
+def test_the_same_samples_under_a_new_key_keep_their_layers(objects: ObjectStore) -> None:
+    store = create_or_open(objects, RECORD)
+    before, after = made(store, "crawl-a-00000", [1, 2]), made(store, "crawl-a-00000", [1, 2], key="k2")
+    for recipe in ("mine.yaml", "theirs.yaml"):
+        publish_commits(store, [before], {"extract.main": [layer_of(store, before, [5, 6], "x")]}, recipe)
+    changed, _ = publish_commits(store, [after], {}, "mine.yaml")
+    assert sorted(changed.layers) == ["extract.main", "samples"]

@@ -48,6 +48,7 @@ def name_of(page: Page, element: int) -> str:
         ("<h1>a<h2>b</h1>c", [("h1", "a"), ("h2", "b"), ("", "c")]),
         ("a<br>b<br/>c</br>d", [("", "a\nb\nc\nd")]),
         ("<pre>  x\n    y\n</pre>", [("pre", "  x\n    y")]),
+        ("<pre><b>x</b><br>  <b>y</b><br><br>    z<br></pre>", [("pre", "x\n  y\n\n    z")]),
         ("<!-- <p>no --><p>yes<!-->--x", [("p", "yes--x")]),
         ("<!doctype html><?php x ?><p>a<![CDATA[b]]>c", [("p", "ac")]),
         ("<script>'<p>'</script><style>p{}</style><p>a</p><template><p>b</template>", [("p", "a")]),

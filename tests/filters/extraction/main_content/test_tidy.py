@@ -5,7 +5,7 @@ import time
 import pytest
 
 from winnow.filters.extraction.main_content.blocks import page_blocks
-from winnow.filters.extraction.main_content.tidy import shown_text, tidy
+from winnow.filters.extraction.main_content.tidy import shown_text, tidy, without_gone
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,21 @@ def test_the_edges_of_a_part_are_those_of_lines_only_where_it_opens_or_closes_a_
 def test_a_sign_that_leads_to_a_place_on_the_page_goes(html: str, text: str) -> None:
     page = page_blocks(html.encode(), None).page
     assert tidy(shown_text(page)).decode() == text
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<h2>Rivers<span class=mw-editsection>[<a href='/w?edit'>edit</a>]</span></h2>", "Rivers"),
+        (f"<div class=editsection>{'x' * 300}</div>", "x" * 300),  # no link but a part of the page
+        ("<pre><span class=linenos>1 </span>a\n<span class=linenos>2 </span>b</pre>", "a\nb"),
+        ("<pre><span class=lineno>x1</span>a</pre>", "x1a"),
+        ("<p class=gutter>1 2</p>", "1 2"),  # of no listing
+    ],
+)
+def test_what_classes_call_an_editor_or_numbers_of_lines_goes(html: str, text: str) -> None:
+    blocks = page_blocks(html.encode(), None)
+    assert without_gone(shown_text(blocks.page, blocks.named_parts)).decode() == text
 
 
 def test_many_blanks_take_no_time() -> None:

@@ -40,6 +40,9 @@ def write(html: str, left_out: Sequence[str] = ()) -> tuple[str, list[tuple[str,
         ("<table><tr><td><h1>a</h1>b<td>c</table>", "a\n\nb\n\nc", ["heading", "text", "text"]),
         ("<table><tr><td>a<table><tr><td>b<td>c</table></table>", "a\n\nb\tc", ["text", "table"]),
         ("<pre>a \n  b\n\nc</pre>", "a\n  b\n\nc", ["code"]),
+        ("<pre>a {<div>  b</div><div>}</div></pre>c", "a {\n  b\n}\n\nc", ["code", "text"]),
+        ("<table><tr><td class=gutter><pre>1\n2</pre><td><pre>a\nb</pre></table>c", "a\nb\n\nc", ["code", "text"]),
+        ("<table><tr><td><pre>1</pre><td><pre>a</pre></table>", "1\ta", ["code", "code"]),
         ("<blockquote><p>a<p>b</blockquote>c", "a\n\nb\n\nc", ["quote", "text"]),
         ("<ul><li><h3>t</h3>x</ul>", "t\nx", ["heading", "list"]),
         ("", "", []),
@@ -99,3 +102,15 @@ def test_an_image_between_items_parts_the_list() -> None:
     text, parts = write("<ul><li>a<li><img>b</ul>")
     assert text == "a\nb"
     assert parts == [("list", "a"), ("image", "0"), ("list", "b")]
+
+
+def test_rows_that_are_kept_have_their_headings() -> None:
+    table = "<table><tr><th>a<td>1<td>2<tr><th>b<td>3<td>4</table>"
+    assert write(table, ["a", "b"])[0] == "a\t1\t2\nb\t3\t4"
+    assert write(table, ["a", "b", "3", "4"])[0] == "a\t1\t2"
+
+
+def test_lines_without_a_word_are_kept_with_their_listing() -> None:
+    listing = "<pre><div>a {</div><div>b</div><div>}</div></pre><p>}</p>"
+    assert write(listing, ["}"])[0] == "a {\nb\n}"
+    assert write(listing, ["a {", "b", "}"])[0] == ""

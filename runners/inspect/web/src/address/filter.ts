@@ -2,6 +2,7 @@
 
 import type { Filter, Range } from "../server/answers";
 import type { Edits, Query } from "./address.svelte";
+import { selection } from "./selection.svelte";
 
 const TEXTS = ["source", "language", "reason", "first", "domain", "text"] as const;
 const RANGE = "range.";
@@ -16,6 +17,7 @@ export function filterOf(query: Query): Filter {
   }
   const kept = query.get("kept");
   if (kept) filter.kept = kept === "yes";
+  if (selection.rows.length) filter.rows = selection.rows;
   const ranges = rangesOf(query);
   if (Object.keys(ranges).length) filter.ranges = ranges;
   return filter;

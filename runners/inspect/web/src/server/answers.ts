@@ -19,6 +19,7 @@ export interface Filter {
   domain?: string;
   text?: string;
   ranges?: Record<string, Range>;
+  rows?: readonly number[];
 }
 
 export interface Progress {

@@ -1,7 +1,6 @@
 /** Answers about sites, duplicates, shards, and what else a store has. */
 
 import type { Progress } from "./answers";
-import type { SampleRow } from "./answers_samples";
 
 export interface Reason {
   reason: string;
@@ -41,7 +40,7 @@ export interface ClusterRow {
   kept: string | null;
   undecided: string | null;
   text: string | null;
-  examples?: { id: string; text: string | null }[];
+  examples?: { id: string; text: string | null; item?: number | null }[];
 }
 
 export interface Clusters {
@@ -128,14 +127,33 @@ export interface Shards {
   outliers: number;
 }
 
+export interface Moves {
+  reason: string;
+  language: string;
+  rows: number;
+}
+
+/** A sample that changes sides, with the reason on each; `kept` where none drops it. */
+export interface ChangedSample {
+  id: string;
+  source: string;
+  language: string;
+  old: string;
+  new: string;
+  preview: string | null;
+}
+
 export interface Diff {
-  before: string;
-  after: string;
-  dropped: number;
-  kept: number;
-  by_language: { name: string; dropped: number; kept: number }[];
-  by_reason: { name: string; dropped: number; kept: number }[];
-  samples: { dropped: SampleRow[]; kept: SampleRow[] };
+  /** What there is to compare with; given where nothing is asked for. */
+  choices?: { generations: number[]; recipes: string[]; stores: string[] };
+  old: string;
+  new: string;
+  total: { samples: number; old: number; new: number; lost: number; gained: number };
+  cells: { source: string; language: string; lost: number; gained: number }[];
+  dropped_by: Moves[];
+  kept_again: Moves[];
+  lost: ChangedSample[];
+  gained: ChangedSample[];
 }
 
 export interface Stratum {
@@ -170,11 +188,12 @@ export interface Families {
 }
 
 export interface MapPoints {
-  x: number[];
-  y: number[];
-  cluster: number[];
-  ids: string[];
-  clusters: { name: string; rows: number }[];
+  layer: string;
+  layers: string[];
   sampled: number;
-  rows: number;
+  of: number;
+  without_vector: number;
+  /** Lists of the same length. */
+  points: { x: number[]; y: number[]; cluster: number[]; id: string[]; item: number[]; row: number[] };
+  clusters: { cluster: number; words: string; points: number; x: number; y: number }[];
 }

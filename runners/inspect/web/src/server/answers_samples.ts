@@ -8,6 +8,7 @@ export interface SampleRow {
   kept: boolean | null;
   url: string | null;
   preview: string;
+  modality?: string;
   reasons?: string[];
   bytes?: number;
   /** Of samples beside a threshold: what is measured, and where the line is. */
@@ -48,7 +49,6 @@ export interface MediaItem {
   width?: number | null;
   height?: number | null;
   seconds?: number | null;
-  nsfw?: boolean | null;
 }
 
 export interface RuleOfSample {
@@ -81,5 +81,5 @@ export interface Sample {
   layers: Record<string, Record<string, unknown>>;
   decision: Decided;
   media: MediaItem[];
-  captions: unknown[];
+  captions: { text: string; origin?: string | null; language?: string | null }[];
 }

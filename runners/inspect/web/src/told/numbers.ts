@@ -2,6 +2,7 @@
 
 const WHOLE = new Intl.NumberFormat("en");
 const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const DIGITS = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
 export function count(value: number): string {
@@ -45,7 +46,7 @@ export function measured(value: number): string {
   if (Number.isInteger(value)) return Math.abs(value) < 1e15 ? WHOLE.format(value) : value.toExponential(3);
   const size = Math.abs(value);
   if (size >= 1e6 || size < 1e-4) return value.toPrecision(3);
-  return String(Number(value.toPrecision(size >= 100 ? 5 : 4)));
+  return DIGITS.format(value);
 }
 
 export function seconds(value: number): string {

@@ -1,0 +1,63 @@
+"""Every page can be used by keys and by readers of screens: axe finds nothing serious, in both themes and widths."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.made_once import made_once
+from tests.runners.inspect.asking import Asker, opened, served
+from tests.runners.inspect.browser.looking import needs_page, watching
+from tests.runners.inspect.browser.walked_store import make_walked
+from winnow.runners.inspect.serving.page_build import WEB
+from winnow.runners.inspect.serving.page_files import page_files
+
+AXE = WEB / "node_modules" / "axe-core" / "axe.min.js"
+pytestmark = [
+    pytest.mark.processes,
+    needs_page,
+    pytest.mark.skipif(not AXE.exists(), reason="no axe-core; run: npm install in runners/inspect/web"),
+]
+
+_CHANGE = '[{"reason":"gopher_below_alpha_threshold","list":"keep","cut":0,"value":0.5,"language":"kor_Hang"}]'
+PLACES = (
+    "overview",
+    "rules?language=kor_Hang",
+    f"rules?tray=open&changes={_CHANGE}",
+    "rules?new=rule",
+    "heatmap",
+    "explore",
+    "samples",
+    "domains?site=large.example",
+    "duplicates",
+    "quarantine",
+    "shards",
+    "diff",
+    "sql?query=SELECT * FROM samples LIMIT 3",
+    "labels",
+)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
+    folder = made_once(tmp_path_factory, "inspected_walks", make_walked)
+    with served(opened(folder / "recipe.yaml"), page_files()) as asker:
+        yield asker
+
+
+@pytest.mark.parametrize(("width", "theme"), [(400, "dark"), (800, "light"), (1400, "light"), (1400, "dark")])
+def test_axe_finds_nothing_serious_and_nothing_lies_beyond_the_window(page: Asker, width: int, theme: str) -> None:
+    found, beyond = [], []
+    with watching(page, width=width, theme=theme) as seen:
+        for place in PLACES:
+            seen.open(place)
+            seen.tab.locator("[aria-busy=true], main .dot").first.wait_for(state="detached")
+            seen.tab.wait_for_timeout(500)  # what was paler while it loaded is dark again
+            seen.tab.evaluate(AXE.read_text("utf-8"))
+            serious = seen.tab.evaluate(
+                "axe.run().then(said => said.violations.filter(one => ['serious', 'critical'].includes(one.impact))"
+                ".map(one => [one.id, one.nodes.slice(0, 3).map(node => node.html.slice(0, 200))]))"
+            )
+            found += [(place, *one) for one in serious]
+            if seen.tab.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                beyond.append(place)
+    assert (found, beyond) == ([], [])

@@ -1,0 +1,110 @@
+"""Pictures on the page: written anew and small, blurred where they are not to be seen, and none that is forgotten."""
+
+import json
+import shutil
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.faults.winnow import ended, run_here
+from tests.runners.inspect.views.sites_store import ask, opened
+from winnow.runners.inspect.pictures import SIZES, picture
+from winnow.runners.inspect.view import AskedError, UnavailableError
+
+PICTURES = Path("runners/demo/pictures").resolve()
+RECIPE = """\
+version: 1
+store: {path: store}
+sources: {photos: {root: photos, files: ["*.jpg"], format: image_folder, class: public}}
+annotate: [image.geometry]
+dedupe: {image_bytes: {}}
+"""
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A picture twice, with words in its metadata, and a file that is none."""
+    folder = tmp_path_factory.mktemp("pictures")
+    (folder / "photos").mkdir()
+    with Image.open(PICTURES / "harbour.jpg") as image:
+        image.save(folder / "photos" / "a.jpg", comment=b"<script>alert(1)</script>", quality=90)
+    shutil.copy(folder / "photos" / "a.jpg", folder / "photos" / "b.jpg")
+    (folder / "photos" / "c.jpg").write_bytes((PICTURES / "harbour.jpg").read_bytes()[:2000])
+    (folder / "recipe.yaml").write_text(RECIPE)
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
+    return folder
+
+
+def ids_of(folder: Path) -> dict[str, str]:
+    """The samples by the files of their pictures."""
+    rows = (
+        row
+        for batch in opened(folder / "recipe.yaml").tables.read_columns(["id", "media"])
+        for row in batch.to_pylist()
+    )
+    return {row["media"][0]["ref"]["path"]: row["id"] for row in rows}
+
+
+def pixels(content: bytes) -> np.ndarray:
+    with Image.open(BytesIO(content)) as image:
+        assert image.format == "JPEG"
+        return np.asarray(image.convert("RGB"))
+
+
+def test_a_picture_is_written_anew_at_the_size_that_is_asked_for(photos: Path) -> None:
+    shown, own = opened(photos / "recipe.yaml"), ids_of(photos)["a.jpg"]
+    for size in ("1", "96", "97", "320", None):
+        content = picture(shown, own, "0", size)
+        side = next(one for one in SIZES if int(size or 320) <= one)
+        assert max(pixels(content).shape[:2]) <= side
+        assert b"script" not in content
+    assert max(pixels(picture(shown, own, "0", "96")).shape[:2]) == 96
+
+
+def test_what_cannot_be_shown_says_why(photos: Path) -> None:
+    shown, ids = opened(photos / "recipe.yaml"), ids_of(photos)
+    for name, item, why in (("c.jpg", "0", "truncated"), ("a.jpg", "1", "no_such_item")):
+        with pytest.raises(UnavailableError, match=why):
+            picture(shown, ids[name], item)
+    for identity, item, size in (
+        (ids["a.jpg"], "-1", "96"),
+        (ids["a.jpg"], "../../etc", "96"),
+        (ids["a.jpg"], "0", "0x10"),
+        (ids["a.jpg"], "0", "4096"),
+        (ids["a.jpg"], "٣", "96"),
+        ("f" * 32, "0", "96"),
+        ("../../x", "0", "96"),
+    ):
+        with pytest.raises(AskedError):
+            picture(shown, identity, item, size)
+    with pytest.raises(UnavailableError, match="winnow inspect RECIPE"):
+        picture(opened(photos / "store"), ids["a.jpg"], "0")
+
+
+def test_a_cluster_of_pictures_names_what_the_page_asks_pictures_of(photos: Path) -> None:
+    shown = opened(photos / "recipe.yaml")
+    (row,) = ask(shown, "clusters")["rows"]
+    one = ask(shown, "cluster", id=row["cluster"])
+    assert one["of_items"]
+    assert {member["reference"] for member in one["members"]} == {"a.jpg", "b.jpg"}
+    contents = {picture(shown, member["row"], str(member["item"])) for member in one["members"]}
+    assert len(contents) == 1
+    (gone,) = (member for member in one["members"] if member["goes"])
+    assert (gone["goes"], gone["duplicate_of"], one["kept"]) == ("duplicate_image_bytes", one["kept"], row["kept"])
+    assert one["why"] == [
+        "id: 1 row is equal to it in every preference; of equal rows the one with the smallest id stays."
+    ]
+
+
+def test_a_forgotten_picture_is_not_shown(photos: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(photos, folder)
+    ids = ids_of(folder)
+    ended(run_here(folder, "forget", "recipe.yaml", "--id", ids["a.jpg"]))
+    shown = opened(folder / "recipe.yaml")
+    with pytest.raises(AskedError):
+        picture(shown, ids["a.jpg"], "0")
+    assert ids["a.jpg"] not in json.dumps(ask(shown, "clusters"))
