@@ -155,12 +155,12 @@ class Progress:
 
 def frame_of(opened: Opened) -> Frame:
     """The frame of what is shown, made when it is first asked for; what the recipe's rules decide, if they can."""
-    return opened.kept.get("frame", lambda: _frame(opened, progress_of(opened)))
+    return opened.kept.get("frame", lambda: _frame(opened, progress_of(opened)), stays=True)
 
 
 def progress_of(opened: Opened) -> Progress:
     """How far the frame is."""
-    return opened.kept.get("progress", Progress)
+    return opened.kept.get("progress", Progress, stays=True)
 
 
 def _frame(opened: Opened, progress: Progress) -> Frame:

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from winnow.runners.inspect.cancelling import check_cancelled
 
-MAX_BYTES: Final = 400 << 20
+MAX_BYTES: Final = 360 << 20
 _POLL_SECONDS: Final = 0.05
 
 
@@ -35,6 +35,7 @@ class Kept:
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._values: OrderedDict[Hashable, Any] = OrderedDict()  # Any: keys say which type
+        self._staying: set[Hashable] = set()
         self._making: dict[Hashable, Future[Any]] = {}
 
     @property
@@ -50,12 +51,14 @@ class Kept:
                 self._values.move_to_end(key)
             return self._values.get(key)
 
-    def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
+    def get(self, key: Hashable, make: Callable[[], Value], *, stays: bool = False) -> Value:
         """The value of a key, made if it is not there; CancelledError if the request is cancelled while it waits.
 
-        What `make` raises is raised here, and nothing is kept.
+        What `make` raises is raised here, and nothing is kept. `stays`: it is never dropped for others.
         """
         with self._lock:
+            if stays:
+                self._staying.add(key)
             if key in self._values:
                 self._values.move_to_end(key)
                 found: Value = self._values[key]
@@ -110,5 +113,8 @@ class Kept:
         with self._lock:
             self._values[key] = value
             self._values.move_to_end(key)
-            while len(self._values) > 1 and sum(one.nbytes for one in self._values.values()) > self._max_bytes:
-                self._values.popitem(last=False)
+            held = sum(one.nbytes for one in self._values.values())
+            for old in [one for one in self._values if one != key and one not in self._staying]:
+                if held <= self._max_bytes:
+                    break
+                held -= self._values.pop(old).nbytes

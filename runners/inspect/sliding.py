@@ -86,9 +86,9 @@ class Slider:
         sums = sum(one.ends.nbytes + one.codes.nbytes for one in (self.languages, self.sources, self.were_kept))
         return int(self.values.nbytes + self.rows.nbytes) + sums
 
-    def effect(self, opened: Opened, frame: Frame, limit: float) -> Effect:
-        """The counts with the threshold at a number."""
-        first, end = self._kept(self._place(opened, frame, limit))
+    def effect(self, place: int) -> Effect:
+        """The counts with the threshold at a place."""
+        first, end = self._kept(place)
 
         def between(sums: Sums) -> Amounts:
             found: Amounts = sums.before(end, self.rows, self.weights) - sums.before(first, self.rows, self.weights)
@@ -98,11 +98,8 @@ class Slider:
         both = self.always_before + int(between(self.were_kept)[1, 0])
         return Effect(self.before, after, self.before.rows - both, after.rows - both)
 
-    def crossing(
-        self, opened: Opened, frame: Frame, limit: float, most: int, *, dropped: bool
-    ) -> tuple[Rows, list[float]]:
+    def crossing(self, place: int, most: int, *, dropped: bool) -> tuple[Rows, list[float]]:
         """Some rows that are dropped now, or kept now, nearest to the threshold first, and their values."""
-        place = self._place(opened, frame, limit)
         low = self.drops_below == dropped  # whether they are below the place
         part = slice(0, place) if low else slice(place, len(self.rows))
         order = range(part.stop - 1, part.start - 1, -_STEP) if low else range(part.start, part.stop, _STEP)
@@ -128,7 +125,7 @@ class Slider:
         """The rows that stay, if the comparison changes at a place."""
         return (place, len(self.rows)) if self.drops_below else (0, place)
 
-    def _place(self, opened: Opened, frame: Frame, limit: float) -> int:
+    def place(self, opened: Opened, frame: Frame, limit: float) -> int:
         """Where the comparison changes: the rows below have one answer, all others the other."""
         side = "left" if self.operator in ("<", ">=") else "right"
         place = int(np.searchsorted(self.values, np.array(limit, self.values.dtype), side=side))  # type: ignore[call-overload]  # either side

@@ -23,11 +23,10 @@ def _answer(opened: Opened, asked: Asked) -> Answer:
     unit = text_of(asked, "unit", "bytes")
     slider = slider_of(opened, changed, wanted, lambda: chosen_rows(opened, frame, wanted), unit)
     if slider is not None:
-        limit, exact = changed.moved[0].limit, True
-        effect = slider.effect(opened, frame, limit)
+        exact, place = True, slider.place(opened, frame, changed.moved[0].limit)
+        effect = slider.effect(place)
         samples = {
-            side: _beside(opened, frame, *slider.crossing(opened, frame, limit, most, dropped=side == "dropped"))
-            for side in _SIDES
+            side: _beside(opened, frame, *slider.crossing(place, most, dropped=side == "dropped")) for side in _SIDES
         }
     else:
         found = simulated(opened, changed, settle=asked.get("settle") is True)
