@@ -4,26 +4,27 @@ Of a video there is a strip of frames, one of each shot. What a layer calls unsa
 a few blocks of colour unless it is asked for as it is. Nothing of a file reaches the page but pixels.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
+
+import pyarrow as pa
 
 from winnow.filters.image.decode.stills import require_decoders
 from winnow.pipelines.forgetting.known_harm import ingested_tasks
 from winnow.pipelines.media.thumbnails import (
     NSFW_LAYER,
     NSFW_OF_VIDEOS,
-    NSFW_SCORES,
     ItemPlace,
     Thumbnail,
     ThumbnailLimits,
     Thumbnails,
     picture_source,
+    unsafe_items,
 )
-from winnow.pipelines.query.find_sample import Place
+from winnow.pipelines.query.find_sample import Sample
+from winnow.pipelines.store import layout
 from winnow.pipelines.store.store_index import StoreIndex
-from winnow.pipelines.store.tables import read_rows
 from winnow.runners.inspect.finding import place_of
 from winnow.runners.inspect.frame import frame_of
 from winnow.runners.inspect.opened import Opened
@@ -75,25 +76,13 @@ class _Drawn:
         return cls(Thumbnails(opened.store, opened.generation, source, limits, unblurred=unblurred))
 
 
-def nsfw_scores(opened: Opened, place: Place) -> list[float | None]:
-    """How unsafe each item of a row is, by the worst of its scores; None where that was not measured."""
-    found: dict[int, float] = {}
-    items = 0
-    for layer in (NSFW_LAYER, NSFW_OF_VIDEOS):
-        if layer not in opened.generation.layers:
-            continue
-        row = opened.store.manifest(opened.generation, layer).by_shard.get(place.shard.shard)
-        if row is None:
-            continue
-        (values,) = read_rows(opened.store.objects, row.object, [place.row]).to_pylist()
-        for lists in _scores(values):
-            items = max(items, len(lists))
-            for number, score in enumerate(lists):
-                if score is not None:
-                    found[number] = max(found.get(number, 0.0), score)
-    return [found.get(number) for number in range(items)]
-
-
-def _scores(values: Mapping[str, Any]) -> Sequence[Sequence[float | None]]:
-    names = [name for one in NSFW_SCORES for name in (one, f"{one}_worst") if name in values]
-    return [values[name] for name in names if isinstance(values[name], list)]
+def blurred_items(sample: Sample) -> set[int]:
+    """The items of a sample that are blurred, unless they are asked for as they are."""
+    media = sample.layers[layout.SAMPLES].column("media")[0].as_py()
+    of_videos = NSFW_OF_VIDEOS if NSFW_OF_VIDEOS in sample.layers else NSFW_LAYER
+    unsafe = {
+        layer: unsafe_items(pa.Table.from_batches([sample.layers[layer]]), [len(media)], ThumbnailLimits().max_nsfw)[0]
+        for layer in {NSFW_LAYER, of_videos} & sample.layers.keys()
+    }
+    layers = (of_videos if str(one["mime"]).startswith("video/") else NSFW_LAYER for one in media)
+    return {item for item, layer in enumerate(layers) if item in unsafe.get(layer, ())}

@@ -14,6 +14,7 @@ from winnow.runners.inspect.finding import place_of
 from winnow.runners.inspect.frame import Frame, frame_of
 from winnow.runners.inspect.listing import text_columns
 from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.pictures import blurred_items
 from winnow.runners.inspect.view import Answer, Asked, View
 from winnow.runners.stages.samples.sample import SampleView, exported_text, sample_json, view_with_edits
 from winnow.schemas.counts import count_of
@@ -122,7 +123,11 @@ def _finite(value: Json) -> Json:
 def _media(sample: Sample) -> list[Json]:
     items = sample.layers[layout.SAMPLES].column("media")[0].as_py()
     names = ("mime", "bytes", "width", "height", "seconds", "sha256")
-    return [{"item": number} | {name: one.get(name) for name in names} for number, one in enumerate(items)]
+    blurred = blurred_items(sample)
+    return [
+        {"item": number, "blurred": number in blurred} | {name: one.get(name) for name in names}
+        for number, one in enumerate(items)
+    ]
 
 
 def _decision(frame: Frame, sample: Sample, row: int, found: Verdict | None, why: str | None) -> dict[str, Json]:

@@ -4,14 +4,17 @@ import json
 import shutil
 from io import BytesIO
 from pathlib import Path
+from typing import cast
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from PIL import Image
 
 from tests.faults.winnow import ended, run_here
 from tests.runners.inspect.views.sites_store import ask, opened
-from winnow.runners.inspect.pictures import SIZES, picture
+from winnow.pipelines.query.find_sample import Place, Sample
+from winnow.runners.inspect.pictures import SIZES, blurred_items, picture
 from winnow.runners.inspect.view import AskedError, UnavailableError
 
 PICTURES = Path("runners/demo/pictures").resolve()
@@ -97,6 +100,21 @@ def test_a_cluster_of_pictures_names_what_the_page_asks_pictures_of(photos: Path
     assert one["why"] == [
         "id: 1 row is equal to it in every preference; of equal rows the one with the smallest id stays."
     ]
+
+
+def test_an_item_is_blurred_by_the_layer_that_is_of_its_kind() -> None:
+    media = [{"mime": mime} for mime in ("image/png", "video/mp4", "image/png", "video/mp4")]
+    samples = pa.RecordBatch.from_pylist([{"media": media}])
+    of_pictures = pa.RecordBatch.from_pylist([{"score": [0.1, None, 0.9, None]}])
+    of_videos = pa.RecordBatch.from_pylist([{"score_worst": [None, 0.1, None, 0.9]}])
+    place = cast(Place, None)
+    for layers, blurred in (
+        ({}, set()),
+        ({"image.nsfw": of_pictures}, {1, 2, 3}),  # what is not measured is never safe
+        ({"image.nsfw": of_pictures, "video.nsfw": of_videos}, {2, 3}),
+        ({"video.nsfw": of_videos}, {3}),
+    ):
+        assert blurred_items(Sample(place, {"samples": samples, **layers})) == blurred
 
 
 def test_a_forgotten_picture_is_not_shown(photos: Path, tmp_path: Path) -> None:
