@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.inputs.multiplied import Unsynced
 from benchmarks.inputs.pages import CACHE
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.sources import store_record
@@ -34,7 +35,13 @@ Maker: TypeAlias = Callable[[int, int], pa.Table]
 """A layer's table from a seed and a number of rows."""
 
 
-def cached_store(name: str, rows: int, recipe_of: Callable[[Path], Recipe], makers: Mapping[str, Maker]) -> Path:
+def cached_store(
+    name: str,
+    rows: int,
+    recipe_of: Callable[[Path], Recipe],
+    makers: Mapping[str, Maker],
+    shard_rows: int = SHARD_ROWS,
+) -> Path:
     """The folder of a store of so many rows of one source, `crawl`; made anew when its format or a key changes.
 
     Args:
@@ -42,6 +49,7 @@ def cached_store(name: str, rows: int, recipe_of: Callable[[Path], Recipe], make
         rows: How many.
         recipe_of: The recipe, whose store is the folder's `store` and whose source is its `crawl`.
         makers: Of each layer, what it holds; of samples if they are to be others than rows without texts.
+        shard_rows: How many of them are in a shard.
     """
     folder = (CACHE / f"{name}-{rows}").absolute()
     (folder / "crawl").mkdir(parents=True, exist_ok=True)
@@ -52,7 +60,7 @@ def cached_store(name: str, rows: int, recipe_of: Callable[[Path], Recipe], make
     wanted = fingerprint_of({**keys, "format": str(FORMAT_VERSION)})
     if not stamp.exists() or stamp.read_text() != wanted:
         shutil.rmtree(folder / "store", ignore_errors=True)
-        _make_store(recipe, rows, keys, makers)
+        _make_store(recipe, rows, keys, makers, shard_rows)
         stamp.write_text(wanted)
     return folder
 
@@ -69,15 +77,17 @@ def _keys(recipe: Recipe) -> dict[str, str]:
     return {layer: keys["crawl"] for layer, keys in found.items()}
 
 
-def _make_store(recipe: Recipe, rows: int, keys: Mapping[str, str], layer_makers: Mapping[str, Maker]) -> None:
-    store = create_or_open(open_location(recipe.store.path), store_record(recipe))
+def _make_store(
+    recipe: Recipe, rows: int, keys: Mapping[str, str], layer_makers: Mapping[str, Maker], shard_rows: int
+) -> None:
+    store = create_or_open(Unsynced(Path(recipe.store.path)), store_record(recipe))
     makers: dict[str, Maker] = {layout.SAMPLES: made_samples, **layer_makers}
     store.objects.put("stats/none.json", b"{}")
     tasks: list[TaskCommit] = []
     layers: dict[str, list[ManifestRow]] = {layer: [] for layer in layer_makers if layer != layout.SAMPLES}
     made: dict[tuple[str, int, int], ObjectRecord] = {}
-    for number, start in enumerate(range(0, rows, SHARD_ROWS)):
-        count = min(SHARD_ROWS, rows - start)
+    for number, start in enumerate(range(0, rows, shard_rows)):
+        count = min(shard_rows, rows - start)
         shard = f"crawl-{number:05d}-0000"
         written = {}
         for layer, make in makers.items():

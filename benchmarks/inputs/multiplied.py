@@ -43,7 +43,7 @@ def writers_stamp(*more: Path) -> str:
 
 
 @dataclass(frozen=True)
-class _Unsynced(LocalStore):
+class Unsynced(LocalStore):
     """A store whose maker starts again after a crash: it need not wait for the disk."""
 
     def _settle(self, stream: object) -> None:
@@ -63,7 +63,7 @@ class _Seed:
 def multiply(seed: Path, made: Path, recipe: Path) -> None:
     """Make the store of a recipe whose source has files that are copies of the seed's, named by numbers, in turn."""
     bound = bind(load_recipe(recipe))
-    store = create_or_open(_Unsynced(made), store_record(bound.config))
+    store = create_or_open(Unsynced(made), store_record(bound.config))
     context = bound.ingest(store)
     plans = plan_sources(context, {source.name: source.files for source in bound.config.sources})
     freeze_plans(context, plans)

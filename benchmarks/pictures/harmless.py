@@ -24,7 +24,7 @@ from benchmarks.measuring.reporting import benchmark_arguments
 from benchmarks.pictures.copies import ENCODERS, RADIUS
 from winnow.filters.duplicates.components import components
 from winnow.filters.duplicates.perceptual.pdq import MIN_QUALITY, pdq
-from winnow.filters.duplicates.stars import MemberSimilarities, stars
+from winnow.filters.duplicates.stars import MemberSimilarities, Positions, stars
 from winnow.filters.image.decode.batches import batch_of
 from winnow.filters.image.decode.stills import DecodeLimits, Still, UndecodableError, decode, sized
 from winnow.filters.image.models import open_nsfw
@@ -146,7 +146,12 @@ def joins(pictures: Sequence[HarmlessPicture]) -> Counts:
 
 def cut_into_stars(cosines: NDArray[np.float64], cut: float) -> list[NDArray[np.int64]]:
     """The positions of each cluster of what pairs have joined."""
-    found = stars(len(cosines), lambda lines: MemberSimilarities(cosines[lines], cosines[lines], cosines[lines] >= cut))
+
+    def compare(some: Positions, others: Positions) -> MemberSimilarities:
+        between = cosines[np.ix_(some, others)]
+        return MemberSimilarities(between, between, between >= cut)
+
+    found = stars(len(cosines), compare)
     if found is None:
         return [np.arange(len(cosines))]
     return [np.flatnonzero(found.centre == centre) for centre in np.unique(found.centre)]

@@ -253,6 +253,10 @@ class Lossy:
         sent: PCollection[tuple[int, bytes]] = self.carrier.send(blocks) | "Lose" >> beam.Filter(arrives)
         return sent
 
+    def stored_bytes(self, size: int, senders: int, receivers: int) -> int:
+        """As it does."""
+        return self.carrier.stored_bytes(size, senders, receivers)
+
     def receive(self, partition: int, expected: Total | None, members: list[memoryview]) -> Iterator[pa.RecordBatch]:
         """As the carrier does."""
         return self.carrier.receive(partition, expected, members)
