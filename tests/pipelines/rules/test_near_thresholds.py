@@ -11,7 +11,7 @@ from winnow.pipelines.binding.bound_recipe import bind
 from winnow.runners.commands.main import main
 from winnow.runners.stages.samples.threshold_samples import recipe_thresholds
 from winnow.schemas.recipe import load_recipe
-from winnow.schemas.rules.conditions import Cut, cuts_of
+from winnow.schemas.rules.conditions import Cut, cuts_of, with_limit
 
 RECIPE = """
 version: 1
@@ -36,6 +36,19 @@ def test_thresholds_are_found_in_any_form_of_condition() -> None:
         Cut("a.z", ">", None, "thresholds.t.z"),
     )
     assert cuts_of("a.x > a.y or a.s = 'text' or a.s > 'text' or a.x + 1 > 3") == ()
+
+
+def test_a_threshold_is_moved_where_it_stands_and_nothing_else() -> None:
+    condition = "a.s = 'é 3' and (a.x <= -1 or 2.5 > a.y) or a.z between 1e-3 and 1_000 or a.x<= - 1"
+    moved = [
+        with_limit(condition, cut, limit) for cut, limit in zip(cuts_of(condition), (7, 0.25, -2, 1e20), strict=True)
+    ]
+    assert moved == [
+        "a.s = 'é 3' and (a.x <= 7 or 2.5 > a.y) or a.z between 1e-3 and 1_000 or a.x<= 7",
+        "a.s = 'é 3' and (a.x <= -1 or 0.25 > a.y) or a.z between 1e-3 and 1_000 or a.x<= - 1",
+        "a.s = 'é 3' and (a.x <= -1 or 2.5 > a.y) or a.z between -2 and 1_000 or a.x<= - 1",
+        "a.s = 'é 3' and (a.x <= -1 or 2.5 > a.y) or a.z between 1e-3 and 1e+20 or a.x<= - 1",
+    ]
 
 
 @pytest.mark.parametrize("order", [1, -1])
