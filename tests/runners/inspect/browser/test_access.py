@@ -46,7 +46,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
 
 @pytest.mark.parametrize(("width", "theme"), [(400, "dark"), (800, "light"), (1400, "light"), (1400, "dark")])
 def test_axe_finds_nothing_serious_and_nothing_lies_beyond_the_window(page: Asker, width: int, theme: str) -> None:
-    found, beyond = [], []
+    found: list[tuple[object, ...]] = []
+    beyond: list[str] = []
     with watching(page, width=width, theme=theme) as seen:
         for place in PLACES:
             seen.open(place)

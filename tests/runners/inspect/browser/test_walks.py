@@ -29,6 +29,7 @@ class Walk:
 
     @property
     def tab(self) -> Any:
+        """Playwright's."""
         return self.seen.tab
 
     def click(self, what: str) -> None:

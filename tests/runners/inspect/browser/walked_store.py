@@ -31,7 +31,7 @@ def make_walked(folder: Path) -> None:
         lzma.decompress((_ROOT / "runners" / "demo" / "udhr.json.xz").read_bytes())
     )
     chance = random.Random(49)
-    rows = []
+    rows: list[dict[str, str]] = []
     for language in _LANGUAGES:
         parts = _parts(declarations[language])
         for number in range(_TEXTS):
