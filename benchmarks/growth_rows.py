@@ -32,7 +32,7 @@ sources:
   posts: {{root: {root}, files: ["*.parquet"], class: web, columns: {{text: text}}}}
 annotate: [text.length, {{text.language: {{model: winnow}}}}, text.gopher, text.c4, text.fineweb, text.pii]
 eligible:
-  - {{drop: text.length.words < 3, reason: short, when_null: drop}}
+  - {{drop: text.gopher.words < 3, reason: short, when_null: drop}}
 dedupe: {{exact: {{}}, near: {{min_similarity: 0.75}}, representative: [longest]}}
 edits: [text.pii]
 mix: {{unit: tokens, tokenizer: bytes, budget: {budget}, split: {{validation: 0.01}}}}

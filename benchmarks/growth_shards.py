@@ -7,10 +7,11 @@ Stores of 1,000, 4,000 and 16,000 shards of four rows each (`benchmarks.inputs.t
 S3 server on loopback. Each command runs once, in a process of its own in which its requests are counted
 (`benchmarks.measuring.counted`); what it writes is written to a copy. Workers' requests are those that reached the
 server and were not the driver's. Wanted, a shard: at most 3 requests of the driver's for a stage that writes, and at
-most 0.1 for a command that reads, or has nothing to do. `dedupe` is two stages that write. `audit` reads every file, so
-its limit is files. `show` reads the ids of up to 1,000 shards in the driver, one request each: 1,100 in all are
-allowed. Commands that write come last and in this order: the mixture that is exported is the one planned before, and
-`gc --purge` removes what was forgotten before. What `score` costs is measured by `benchmarks.mimic.growth`.
+most 0.1 for a command that reads, or has nothing to do; and 12 ms and 2 ms of its CPU time. `dedupe` is two stages that
+write. `audit` reads every file, so its limit is files. `show` reads the ids of up to 1,000 shards in the driver, one
+request each: 1,100 in all are allowed. Commands that write come last and in this order: the mixture that is exported is
+the one planned before, and `gc --purge` removes what was forgotten before. What `score` costs is
+measured by `benchmarks.mimic.growth`.
 Memory is the peak without the pages of files that are mapped, such as libraries: how many of these a process has
 depends on what the machine has read before. `--quick` has 250 and 1,000 shards, and fewer commands on S3; between
 these, memory grows by less than it differs from run to run, so it is shown, but has no limit.
@@ -45,6 +46,8 @@ MINUTES = 120
 ON_PAPER = 100_000  # shards, for the arithmetic
 
 WRITING, READING, FILES = 3.0, 0.1, 20.0  # requests of a shard that are allowed
+WRITING_CPU, READING_CPU = 12.0, 2.0  # ms of the driver's CPU time for one more shard: 20 and 3 minutes at 100,000
+CPU_NOISE = 5.0  # seconds by which the same command differs on a busy machine
 ONE_MORE = ", text.length"
 DEDUPE = "dedupe: {exact: {}, url: {}}"
 HALF = ", budget: {tokens}"  # of the tokens
@@ -67,6 +70,11 @@ class Case:
     section: str = ""  # of the recipe, besides those that the store was made by
     store: str = "store"
     halved: bool = False  # a mixture of half of the tokens, exported to another folder
+
+    @property
+    def cpu(self) -> float:
+        """The milliseconds of its driver's CPU time that one more shard may cost."""
+        return {READING: READING_CPU, FILES: READING_CPU}.get(self.allowed, WRITING_CPU * self.allowed / WRITING)
 
 
 CASES = (
@@ -124,8 +132,10 @@ class Slope:
         requests = Limit(f"{name}: the driver's requests", self.requests, self.case.allowed, "a shard")
         if self.asked <= self.case.bounded:
             requests = Limit(f"{name}: the driver's requests", self.asked, self.case.bounded, "in all")
+        cpu = Limit(f"{name}: the driver's CPU time", 1e3 * self.cpu_seconds, self.case.cpu, "ms a shard")
         memory = Limit(f"{name}: the driver's memory", self.bytes, MEMORY, "bytes a shard")
-        return (requests, memory) if self.shards * MEMORY >= NOISE else (requests,)
+        told = {cpu: self.shards * self.case.cpu >= 1e3 * CPU_NOISE, memory: self.shards * MEMORY >= NOISE}
+        return (requests, *(limit for limit, says in told.items() if says))
 
 
 def growth(

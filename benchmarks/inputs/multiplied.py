@@ -7,6 +7,7 @@ names, and commits as workers would have put them.
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,7 +30,7 @@ from winnow.schemas.identity import digest, sample_id
 from winnow.schemas.recipe import load_recipe
 from winnow.schemas.records import LayerPart, LayersCommit, LayerSet, ShardRecord, TaskCommit
 from winnow.schemas.rows.samples import SAMPLES
-from winnow.schemas.statistics import SAMPLES_STATISTICS, by_layer_from_json
+from winnow.schemas.statistics import SAMPLES_STATISTICS, ShardStatistics, by_layer_from_json
 
 WRITERS = (Path("winnow/pipelines/store"), Path("winnow/schemas/records.py"), Path(__file__))
 """The code that says what lies where in a store: stores are made anew when it changes."""
@@ -96,7 +97,7 @@ def _copy(store: Store, seed: _Seed, task: str, path: str) -> None:
         samples = writer.finish(layout.SAMPLES, seed.task.key, shard)
 
     def copied(parts: Sequence[LayerPart], statistics: str) -> list[WrittenLayer]:
-        counted = by_layer_from_json(seed.store.read(statistics), [part.layer for part in parts])
+        counted = _counted(seed.store, statistics, tuple(part.layer for part in parts))
         return [
             WrittenLayer(_linked(seed.store, store.objects, part, before.shard, shard), counted[part.layer])
             for part in parts
@@ -114,6 +115,12 @@ def _copy(store: Store, seed: _Seed, task: str, path: str) -> None:
     inputs = tuple(replace(part, path=path) for part in seed.task.inputs)
     committed = replace(seed.task, task=task, inputs=inputs, shards=shards)
     put_record_if_absent(store.objects, layout.task_commit(seed.task.key, task), committed)
+
+
+@cache
+def _counted(seed: LocalStore, statistics: str, layers: tuple[str, ...]) -> Mapping[str, ShardStatistics]:
+    """The statistics of layers, which every copy of them has."""
+    return by_layer_from_json(seed.read(statistics), layers)
 
 
 def _own(samples: pa.Table, path: str) -> pa.Table:

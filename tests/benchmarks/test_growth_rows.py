@@ -49,4 +49,6 @@ def test_ten_times_the_rows_may_take_ten_and_a_half_times_the_time() -> None:
 
 
 def test_the_recipe_is_a_recipe() -> None:
-    bind(recipe_from_text(RECIPE.format(folder="/tmp/x", root="/tmp/y", budget=100), "recipe.yaml"))
+    bound = bind(recipe_from_text(RECIPE.format(folder="/tmp/x", root="/tmp/y", budget=100), "recipe.yaml"))
+    assert bound.rules.reasons == ("short", "duplicate_exact", "duplicate_near")
+    assert bound.tokens is not None

@@ -92,8 +92,14 @@ def test_a_slope_is_between_the_smallest_and_the_largest_store() -> None:
     runs = [run(100, 50, 1.0, 1 << 20), run(200, 999, 9.0, 9 << 20), run(4196, 4146, 9.192, 5 << 20)]
     (slope,) = slopes_of(runs)
     assert slope == Slope(CASES[0], "disk", 4096, 4146, 1.0, 0.002, 1024.0)
-    assert [limit.kept for limit in slope.limits] == [False, True]
-    assert len(replace(slope, shards=750).limits) == 1, "so few shards say nothing about memory"
+    assert [limit.kept for limit in slope.limits] == [False, True, True]
+    assert [limit.kept for limit in replace(slope, cpu_seconds=0.0021).limits] == [False, False, True]
+    assert len(replace(slope, shards=750).limits) == 1, "so few shards say nothing about memory or CPU time"
+    assert {case.name: case.cpu for case in CASES if case.name.startswith(("audit", "dedupe", "gc --keep"))} == {
+        "audit --store-only": 2,
+        "dedupe, two stages": 24,
+        "gc --keep 1": 12,
+    }
     search = replace(slope, case=next(case for case in CASES if case.bounded))
     assert not search.limits[0].kept
     assert replace(search, asked=1_038).limits[0].kept
