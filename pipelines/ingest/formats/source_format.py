@@ -11,7 +11,7 @@ import pyarrow as pa
 from winnow.filters.web.sniff import DetectedType
 from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.archives.inflate import codec_of
-from winnow.pipelines.ingest.records import Reader, ReadLimits
+from winnow.pipelines.ingest.records import Reader, ReadLimits, Unreadable
 from winnow.pipelines.ingest.sections import section, until_enough
 from winnow.pipelines.ingest.tables.arrow_tables import SchemaTable, columns_of_schema
 from winnow.pipelines.ingest.tables.cells import Cells
@@ -29,6 +29,9 @@ MediaPlace: TypeAlias = Literal["plain", "cells", "records"]
 """How a medium is found again: as a range of the file's bytes; as a value of a row; or by reading its record."""
 
 COMPRESSED: Final = r"(\.gz|\.zst)?"
+
+_DAMAGED: Final = frozenset({"corrupt_member", "truncated"})
+"""Reasons of what a decompressor does not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +161,15 @@ class SourceFormat:
         assert self.rows is not None
         size = min(file.size, most_bytes)
         part = FilePart(file.path, size, 0, size)
-        parsed = until_enough(islice(self.rows(section(file.stream, 0, size), part, file.limits), most_rows))
+        parsed = list(until_enough(islice(self.rows(section(file.stream, 0, size), part, file.limits), most_rows)))
         rows = [one.values for one in parsed if isinstance(one, ParsedRow)]
-        return TableHead(rows, problem="" if rows else self.no_rows(read_range(file.stream, 0, 64)))
+        if rows:
+            return TableHead(rows)
+        beginning = read_range(file.stream, 0, 64)
+        reasons = {one.reason for one in parsed if isinstance(one, Unreadable)}
+        if size == file.size and codec_of(beginning) is not None and reasons & _DAMAGED:
+            return TableHead(problem="no rows can be read: the compressed data are damaged or cut; fetch them again")
+        return TableHead(problem=self.no_rows(beginning))
 
     def groups(self, file: OpenFile) -> list[tuple[int, int]]:
         """Where groups of rows begin and how many rows they have; none if the table cannot be read."""

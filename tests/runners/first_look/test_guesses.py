@@ -1,5 +1,6 @@
 """Which columns are taken for what, on tables as people have them."""
 
+import gzip
 from pathlib import Path
 
 import orjson
@@ -92,6 +93,9 @@ def test_nested_columns_of_a_table(tmp_path: Path) -> None:
             "no rows can be read: expected a JSON object a line; `jq -c .` shows where it is none",
         ),
         ("a.jsonl", b"PK\x03\x04" + bytes(40), "expected JSON lines"),
+        ("a.jsonl.gz", gzip.compress(b'{"text": "one"}\n')[:20], "the compressed data are damaged or cut"),
+        ("a.jsonl.zst", b"\x28\xb5\x2f\xfd\xff\xff\xff", "the compressed data are damaged or cut"),
+        ("a.jsonl.gz", gzip.compress(b"one\n" * 9), "no rows can be read: expected a JSON object a line"),
         ("a.parquet", b"no table" * 9, "no Parquet footer"),
         ("a.arrow", b"no table" * 9, ""),
         ("a.csv", b"text\n", "no rows can be read: expected a line of column names, then a row a line"),
