@@ -6,6 +6,7 @@ values with nulls zeroed, and the lengths of variable-size values.
 """
 
 import hashlib
+from functools import lru_cache
 from typing import Protocol, cast
 
 import numpy as np
@@ -63,7 +64,7 @@ class ValueHasher:
                 child = pc.struct_field(array, [index])
                 self._add(f"{path}.{kind.field(index).name}", child)
         elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
-            lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int64())
+            lengths = _filled(pc.list_value_length(array), 0).cast(pa.int64())
             self._feed(path + "#", np.asarray(lengths).data)
             self._add(path + "[]", array.flatten())
         elif (
@@ -76,16 +77,16 @@ class ValueHasher:
         elif pa.types.is_fixed_size_binary(kind):
             self._add_bytes(path, array.cast(pa.binary()))
         elif pa.types.is_boolean(kind):
-            self._feed(path, np.asarray(pc.fill_null(array, False)).astype(np.uint8).data)
+            self._feed(path, np.asarray(_filled(array, False)).astype(np.uint8).data)
         elif pa.types.is_primitive(kind):
             integers = pa.types.is_integer(kind) or pa.types.is_floating(kind)
             plain = array if integers else array.cast(_storage(kind))
-            self._feed(path, _little_endian(np.asarray(pc.fill_null(plain, 0))).data)
+            self._feed(path, _little_endian(np.asarray(_filled(plain, 0))).data)
         else:
             raise TypeError(f"{path}: no value hash for {kind}")
 
     def _add_bytes(self, path: str, array: pa.Array) -> None:
-        lengths = pc.fill_null(pc.binary_length(array), 0).cast(pa.int64())
+        lengths = _filled(pc.binary_length(array), 0).cast(pa.int64())
         self._feed(path + "#", np.asarray(lengths).data)
         present = array.drop_null() if array.null_count else array
         large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
@@ -99,6 +100,12 @@ class ValueHasher:
             self._feed(path, memoryview(data)[first:last])
 
 
+def _filled(array: pa.Array, value: int) -> pa.Array:
+    """The array with a value in place of nulls; most have none, and a call costs as much as a few hundred values."""
+    return pc.fill_null(array, value) if array.null_count else array
+
+
+@lru_cache(maxsize=256)
 def _describe(schema: pa.Schema) -> str:
     return "; ".join(f"{field.name}: {_described(field)}" for field in schema)
 

@@ -7,7 +7,7 @@ compared with the sample rows; only the plan itself is taken from the planner.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from math import ceil
 
 import numpy as np
@@ -69,15 +69,15 @@ def check_draws(store: Store, task: DrawsTask) -> DrawsFound:
     """Adds up the draws, and compares each with the rows of its shard."""
     plan = _plan(store.objects, task)
     found, totals = DrawsFound(), _Totals(plan)
+    named = cache(lambda: plan.name)  # a hash of all strata: not for each shard, and not where nothing is wrong
     for one, again in zip(task.draws, task.again, strict=True):
         try:
             drawn = _read(store, plan, one, task.samples.get(one.shard), again=again)
         except (StoreError, OSError, pa.ArrowInvalid) as error:
-            found.problems.append(f"plan {plan.name}: {one.object}: {str(error).splitlines()[0]}")
+            found.problems.append(f"plan {named()}: {one.object}: {str(error).splitlines()[0]}")
             continue
-        prefix = f"plan {plan.name}: shard {drawn.shard}"
         lines = (*_misplaced(drawn), *_exposure(plan, drawn), *wrong_media(plan.unit, drawn))
-        found.problems += [f"{prefix}: {line}" for line in lines]
+        found.problems += [f"plan {named()}: shard {drawn.shard}: {line}" for line in lines]
         totals.add(drawn)
         found.gone += int(np.isin(drawn.rows, np.array(task.forgotten.get(one.shard, ()), np.int64)).sum())
     found.counted, found.largest = totals.counted.tolist(), totals.largest.tolist()

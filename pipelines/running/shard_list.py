@@ -6,7 +6,7 @@ tasks see the same rows.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, overload
 
 import msgspec
@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.reading.columns import Column, read_aligned
 from winnow.pipelines.running.scratch_parts import put_part, read_part
-from winnow.pipelines.running.tasks import put_task_list
+from winnow.pipelines.running.tasks import line_of, put_task_list
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hiding.scans import READERS, Hiding
 from winnow.pipelines.store.integrity.content import read_content
 from winnow.pipelines.store.state import StoreState
-from winnow.schemas.identity import canonical_json
 from winnow.schemas.rows.extraction import EXTRACTED
 
 MAX_SHARD_GROUPS = 4096
@@ -127,7 +126,7 @@ _last_lists: dict[tuple[str, str], _Lines[Any]] = {}  # the two that this proces
 
 def put_shard_list(objects: ObjectStore, stage: str, shards: Iterable[Listed], folder: str = layout.TASK_LISTS) -> str:
     """Store a list of shards; return its path."""
-    return put_task_list(objects, stage, (canonical_json(asdict(shard)).encode() for shard in shards), folder)
+    return put_task_list(objects, stage, map(line_of, shards), folder)
 
 
 def delete_shard_list(objects: ObjectStore, path: str) -> None:

@@ -2,14 +2,13 @@
 
 import io
 from collections.abc import Iterable
-from dataclasses import asdict
-from typing import Any, Self, cast
+from typing import Self
 
 import msgspec
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.schemas.identity import canonical_json, content_name
+from winnow.schemas.identity import content_name
 
 
 class TaskLine:
@@ -24,7 +23,18 @@ class TaskLine:
 
     def to_json(self) -> bytes:
         """Formats its line."""
-        return canonical_json(asdict(cast(Any, self))).encode()
+        return line_of(self)
+
+
+_SORTED = msgspec.json.Encoder(order="sorted")
+
+
+def line_of(task: object) -> bytes:
+    """A dataclass as a line: its canonical JSON, without the copy by `asdict`, which takes far longer.
+
+    Large and small floats are written otherwise than `canonical_json` does, and read back the same.
+    """
+    return _SORTED.encode(task)
 
 
 def joined_lines(lines: Iterable[bytes]) -> bytes:

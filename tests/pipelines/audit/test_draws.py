@@ -20,6 +20,8 @@ from winnow.pipelines.store.hiding.hidden_rows import every_hidden_row
 from winnow.pipelines.store.hiding.scans import load_hiding, put_tombstone
 from winnow.pipelines.store.integrity.sealed import put_record
 from winnow.pipelines.store.tables import put_table, read_table
+from winnow.schemas.identity import Json
+from winnow.schemas.mixture import MixturePlan
 from winnow.schemas.rows.draws import DRAW
 from winnow.schemas.tombstones import Tombstone
 
@@ -61,6 +63,21 @@ def audited(mixed: Mixing) -> Findings:
         tasks.run(HERE, "Checks")
         check.conclude(tasks)
     return findings
+
+
+def test_the_name_of_a_plan_is_not_made_for_each_shard(mixed: Mixing, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a hash of all strata, of which there may be hundreds of thousands."""
+    made: list[str] = []
+
+    def counted(self: MixturePlan) -> dict[str, Json]:
+        made.append(self.request)
+        return to_json(self)
+
+    to_json = MixturePlan.to_json
+    monkeypatch.setattr(MixturePlan, "to_json", counted)
+    assert len(the_draws(mixed)) == 2
+    assert not audited(mixed).problems
+    assert len(made) == 1  # for the line of what is proved
 
 
 def the_plan(mixed: Mixing) -> PlanRecord:
