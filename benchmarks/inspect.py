@@ -135,7 +135,7 @@ def _steps(page: Page, steps: int) -> Iterator[Limit]:
     ]
     page.ask("simulate", changes=changes.pop())  # reads the column once
     yield _step("simulator", 0.3, [_seconds(page.ask, "simulate", changes=one) for one in changes])
-    dimensions = [{"column": name} for name in ("source", "language", "reason", "domain")]
+    dimensions: list[dict[str, str | int]] = [{"column": name} for name in ("source", "language", "reason", "domain")]
     dimensions += [{"column": name, "bins": 40} for name in ("text.language.score", "text.length.characters")]
     page.ask("linked", dimensions=dimensions, filters={})  # the same
     chosen = [
