@@ -3,7 +3,6 @@
 import itertools
 import re
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -18,8 +17,6 @@ from winnow.runners.stages.duplicates.text_difference import (
     difference,
 )
 from winnow.runners.tables.escaping import cells, visible
-
-pytestmark = pytest.mark.processes
 
 SCRIPTS = st.text(st.sampled_from("ab c.\n中文字 ไก่ปลา العربية \x1b\u202e\u0301é"), max_size=60)
 
