@@ -56,7 +56,7 @@ TABLES = [
     ExtractorEntry,
     OperatorEntry,
     DedupeConfig,
-    *dict.fromkeys(kind.settings for kind in all_kinds() if settings(kind.settings)),
+    *dict.fromkeys(kind.settings for kind in all_kinds() if dataclasses.fields(kind.settings)),
     CanonicalConfig,
     GuardConfig,
     AcceptedLoss,
