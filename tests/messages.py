@@ -124,6 +124,7 @@ _DIFFERS = (
     (re.compile(r"(?<=\.tmp/)[\w-]+"), "NAME"),
     (re.compile(r"(?<= objects, )[\d,]+(?= bytes)"), "SIZE"),
     (re.compile(r"(?<=invalid offset for tensor )`[^`]*`"), "NAME"),  # any of several
+    (re.compile(r"(?<=expected one of auto, )[\w, ]+(?=, found)"), "FORMATS"),  # each its own file
     (re.compile(r"\bprocess \d+"), "process PID"),
     (re.compile(r"(?<=127\.0\.0\.1:)\d+|(?<=localhost:)\d+|(?<=\bport )\d+"), "PORT"),
     (re.compile(r"(?<=\bwinnow )\d[\w.+]*"), "VERSION"),

@@ -68,11 +68,11 @@ class PutDraws(Pass):
         for stage in range(self.stages):
             marks = self.given[f"{stage}.number"][columns.load(shard, mark_column(stage))]
             first = first_copies(columns, shard, stage, len(row))
-            takeable = np.flatnonzero(marks != NO_STRATUM)
+            in_strata = np.flatnonzero(marks != NO_STRATUM)
             limit = DrawLimit.of(self.given, str(stage))
-            copies = limit.copies(marks[takeable], first[takeable], draw[takeable])
+            copies = limit.copies(marks[in_strata], first[in_strata], draw[in_strata])
             given = np.flatnonzero(copies)
-            chosen = takeable[given]
+            chosen = in_strata[given]
             add(stage, chosen, marks[chosen], first[chosen], copies[given])
         if self.held_out:
             held, cell = columns.columns(shard, (HELD_OUT, "cell"))

@@ -66,7 +66,7 @@ class _StagePass(Pass):
     stage: int
     longest: int  # units of a sample that is not too long
 
-    def takeable(self, columns: Scratch, shard: int, units: Numbers) -> NDArray[np.bool_]:
+    def is_available(self, columns: Scratch, shard: int, units: Numbers) -> NDArray[np.bool_]:
         """Which candidates of a shard the stage may take."""
         held, stages = columns.columns(shard, (HELD_OUT, "stages"))
         found: NDArray[np.bool_] = ~held & ((stages & np.uint32(1 << self.stage)) != 0) & (units <= self.longest)
@@ -74,15 +74,15 @@ class _StagePass(Pass):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Takeable(_StagePass):
+class Available(_StagePass):
     """How much the stage may take."""
 
-    name = "Takeable"
+    name = "Available"
 
     def of_shard(self, columns: Scratch, shard: int) -> Arrays:
         """Sums of `rows` and `units`, under key 0."""
         units = columns.load(shard, "units")
-        some = units[self.takeable(columns, shard, units)]
+        some = units[self.is_available(columns, shard, units)]
         return sums_by(np.zeros(len(some), np.int64), units=some)
 
 
@@ -96,7 +96,7 @@ class BandRows(_StagePass, RowsPass):
     def of_shard(self, columns: Scratch, shard: int) -> Arrays:
         """The rows."""
         cell, keys, units = columns.columns(shard, ("cell", self.column, "units"))
-        some = self.takeable(columns, shard, units)
+        some = self.is_available(columns, shard, units)
         part = (descending if self.falling else without_nulls)(Part(cell[some], keys[some], units[some]))
         return {"group": part.group, "key": part.key, "weight": part.weight}
 
@@ -117,7 +117,7 @@ class MarkStrata(_StagePass):
     def of_shard(self, columns: Scratch, shard: int) -> Arrays:
         """Sums of `rows` and `units` by mark × (most + 1) + times."""
         cell, units = columns.columns(shard, ("cell", "units"))
-        some = self.takeable(columns, shard, units)
+        some = self.is_available(columns, shard, units)
         raw = cell[some].astype(np.int64) * self.width
         if self.column is not None:
             values = columns.load(shard, self.column)[some]
@@ -180,18 +180,18 @@ class Expose(Pass):
         raw, draw, units = columns.columns(shard, (mark_column(self.stage), "draw", "units"))
         marks = self.given["number"][raw]
         exposed = first_copies(columns, shard, self.stage, len(raw)).copy()
-        takeable = np.flatnonzero(marks != NO_STRATUM)
-        own, before, size, hashes = marks[takeable], exposed[takeable], units[takeable], draw[takeable]
+        in_strata = np.flatnonzero(marks != NO_STRATUM)
+        own, before, size, hashes = marks[in_strata], exposed[in_strata], units[in_strata], draw[in_strata]
         copies = DrawLimit.of(self.given, "drawn").copies(own, before, hashes)
         planned = DrawLimit.of(self.given, "full").copies(own, before, hashes) if "full.cut" in self.given else copies
-        exposed[takeable] += planned.astype(np.uint16)
+        exposed[in_strata] += planned.astype(np.uint16)
         columns.save(shard, _first_column(self.stage + 1), exposed)
         some, given = copies > 0, copies * size
         sums = sums_by(own, copies=copies, given=given, once=some.astype(np.int64), unique=np.where(some, size, 0))
         heaviest = np.zeros(4, np.int64)
         if len(own):
             at = int(np.argmax(given))
-            heaviest[:] = given[at], copies[at], shard, takeable[at]
+            heaviest[:] = given[at], copies[at], shard, in_strata[at]
         return {**sums, "heaviest": heaviest, "most": np.array([exposed.max(initial=0)], np.int64)}
 
     def merged(self, parts: Iterator[Arrays]) -> Arrays:

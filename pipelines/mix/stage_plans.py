@@ -13,6 +13,7 @@ from winnow.pipelines.mix.inventory import Inventory
 from winnow.pipelines.mix.passes import Arrays, Pass, PassesInTasks, cuts_of, table_of, totals_of
 from winnow.pipelines.mix.stage_passes import (
     NO_STRATUM,
+    Available,
     BandRows,
     DrawLimit,
     Expose,
@@ -22,7 +23,6 @@ from winnow.pipelines.mix.stage_passes import (
     Numbers,
     Strata,
     SumValues,
-    Takeable,
 )
 from winnow.pipelines.mix.unavailable import explain_empty, explain_missing
 from winnow.pipelines.running.job_tasks import rows_here
@@ -155,12 +155,12 @@ class _StagePlanner:
         if share is None:
             return []
 
-        there = self._takeable()
+        there = self._available()
         most = there.units if config.budget is None else int(self._bound.config.max_epochs * there.units)
         budget = most if config.budget is None else min(config.budget, most)
         limit = int(Fraction(repr(share)) * budget)
         self._longest = min(limit, _NO_LIMIT)
-        out = there - self._takeable()
+        out = there - self._available()
         longer = f"{count_of(out.samples, 'sample')} of more than {limit:,} {unit}, {share:g} of {budget:,}"
         if out.samples == there.samples > 0:
             raise RecipeError(
@@ -169,9 +169,9 @@ class _StagePlanner:
             )
         return [f"{longer}, left out (mix.max_share_of_sample): {out.units:,} {unit}"] if out.samples else []
 
-    def _takeable(self) -> Amount:
+    def _available(self) -> Amount:
         """What the stage may take."""
-        found = self._run(Takeable(stage=self._number, longest=self._longest))
+        found = self._run(Available(stage=self._number, longest=self._longest))
         (samples,), (units,) = table_of(found, 1, "rows", "units")
         return Amount(int(samples), int(units))
 

@@ -1,5 +1,6 @@
 """What the pages show works as shown."""
 
+import argparse
 import io
 import re
 import subprocess
@@ -20,6 +21,8 @@ from winnow.pipelines.ingest.formats.source_format import HowRead, OpenFile, Sou
 from winnow.pipelines.ingest.records import DROP_REASONS, QUARANTINE_REASONS, Covered, ReadLimits, Record
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.ingest.tiling.claims import Claim
+from winnow.pipelines.preflight.check import Check
+from winnow.runners.commands.command import Command, commands_by_group
 from winnow.schemas.recipe import recipe_from_text
 from winnow.schemas.records import FilePart
 from winnow.schemas.rows.extraction import EXTRACTION, PAGES
@@ -92,6 +95,21 @@ def test_the_kind_of_duplicates_in_one_file_is_one() -> None:
     statuses, values = kind.signature.values(kind.settings(), leaves)
     assert statuses.to_pylist() == ["ok", "low_quality", "not_measured"]
     assert values.to_pylist() == [b"1", b"2", None]
+
+
+def test_the_command_in_one_file_is_one_with_a_place_of_its_own() -> None:
+    command = example("COMMAND")
+    assert isinstance(command, Command)
+    parser = argparse.ArgumentParser()
+    command.arguments(parser)
+    assert parser.parse_args(["recipe.yaml", "--json"]).json
+    assert command.place not in [one.place for one in commands_by_group()["inspect"].values()]
+
+
+def test_the_check_in_one_file_is_one() -> None:
+    checks = example("CHECKS")
+    assert isinstance(checks, tuple)
+    assert [(type(one), one.name) for one in checks] == [(Check, "credits")]
 
 
 def test_the_recipe_of_the_readme_is_a_recipe() -> None:

@@ -33,7 +33,7 @@ _OF_TEXTS: Final = ("megatron",)  # formats that hold nothing but texts, and non
 _TEXTS: Final = ("samples.text", "extract.")  # columns that are null where a record has neither a text nor markup
 
 
-def _untakeable(about: NewInput) -> Iterator[Problem]:
+def _nothing_to_mix(about: NewInput) -> Iterator[Problem]:
     """Refuses if it is certain that the mixture, or an export of texts, can take no sample of any source."""
     recipe = about.recipe.config
     mix = recipe.mix
@@ -130,6 +130,6 @@ def _undecidable(about: NewInput) -> Iterator[Problem]:
 
 
 CHECKS = (
-    Check("takeable", NewInput, _untakeable, order=2),
+    Check("nothing_to_mix", NewInput, _nothing_to_mix, order=2),
     Check("undecidable", NewInput, _undecidable, order=3),
 )

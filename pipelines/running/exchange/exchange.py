@@ -9,7 +9,7 @@ from apache_beam.pvalue import PCollection
 
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange.engine import GroupInOneWindow
-from winnow.pipelines.running.exchange.inputs import Blocks, each
+from winnow.pipelines.running.exchange.inputs import Blocks, as_tuple
 from winnow.pipelines.running.exchange.totals import Total, Totals
 from winnow.pipelines.running.on_node import naming_host
 from winnow.pipelines.running.version_handshake import versions_here
@@ -62,7 +62,7 @@ class Exchange(beam.PTransform[PCollection[AddressedBlock], PCollection[T]], Gen
 
     def expand(self, blocks: PCollection[AddressedBlock]) -> PCollection[T]:  # or several: Beam has no type for that
         """Groups the totals and members of each partition."""
-        for one in each(blocks):
+        for one in as_tuple(blocks):
             if one.element_type is not AddressedBlock:
                 raise TypeError(
                     f"{self.label}: the step before must declare .with_output_types(AddressedBlock), not "

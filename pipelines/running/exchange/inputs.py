@@ -13,7 +13,7 @@ Blocks: TypeAlias = PCollection[AddressedBlock] | tuple[PCollection[AddressedBlo
 OfBlocks: TypeAlias = beam.PTransform[PCollection[AddressedBlock], PCollection[T]]
 
 
-def each(blocks: Blocks) -> tuple[PCollection[AddressedBlock], ...]:
+def as_tuple(blocks: Blocks) -> tuple[PCollection[AddressedBlock], ...]:
     """The outputs of the steps."""
     return blocks if isinstance(blocks, tuple) else (blocks,)
 

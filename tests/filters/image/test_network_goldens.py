@@ -15,11 +15,10 @@ from tests.filters.image.test_quality import batch, noise
 from winnow.filters.operators import find_operator
 
 FOLDER = Path(__file__).parent / "golden"
+TOLERANCES = {"embedding": 5e-4, "faces": 2e-4, "nsfw": 1e-3, "text_area": 1e-3}
 
 
-@pytest.mark.parametrize(
-    ("name", "tolerance"), [("embedding", 5e-4), ("faces", 2e-4), ("nsfw", 1e-3), ("text_area", 1e-3)]
-)
+@pytest.mark.parametrize(("name", "tolerance"), TOLERANCES.items())
 def test_values_are_those_of_the_version(name: str, tolerance: float) -> None:
     kernel = loaded(f"image.{name}")
     rows = kernel(batch(photograph("astronaut"), noise(90, 120), noise(1, 1))).to_pylist()

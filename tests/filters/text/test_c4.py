@@ -18,6 +18,7 @@ from winnow.filters.presets import find_preset
 from winnow.filters.spans import edited
 from winnow.filters.text.c4 import OPERATOR, Config
 
+WORST = "{ lorem ipsum [1]. "  # takes most of the memory of its kernel
 HERE = Path(__file__).parent
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 STATISTICS = {

@@ -21,6 +21,7 @@ from winnow.filters.operators import find_operator
 from winnow.filters.text.classifier import OPERATOR, ClassifierConfig
 from winnow.schemas.errors import RecipeError
 
+WORST = None  # it needs a model
 GOLDEN = Path(__file__).parent / "golden" / "classifier.json"
 ENGLISH = "Everyone has the right to life, liberty and security of person."
 GERMAN = "Jeder hat das Recht auf Leben, Freiheit und Sicherheit der Person."

@@ -33,6 +33,7 @@ from winnow.filters.text.contamination import (
 from winnow.pipelines.assets import AssetFiles
 from winnow.schemas.errors import RecipeError
 
+WORST = "a "  # takes most of the memory of its kernel
 GOLDEN = Path(__file__).parent / "golden" / "contamination.json"
 COWS = "A farmer has 12 cows and buys 7 more cows at the market on Tuesday morning; how many cows has the farmer now?"
 PARTS = ("question", "answer", "both")

@@ -14,6 +14,7 @@ from tests.property_sizes import scaled
 from winnow.filters.spans import edited
 from winnow.filters.text.controls import OPERATOR
 
+WORST = "a\x1b[1m"  # takes most of the memory of its kernel
 GOLDEN = Path(__file__).parent / "golden" / "controls.json"
 KEPT = "\t\n\v\f\r\x85"
 CONTROLS = "".join(map(chr, [*range(32), *range(127, 160)]))

@@ -23,6 +23,7 @@ from winnow.filters.text.embedding import OPERATOR, TextEmbeddingConfig
 from winnow.pipelines.assets import AssetError, AssetFiles
 from winnow.schemas.errors import RecipeError
 
+WORST = None  # it needs a model
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "embedding.json").read_text("utf-8"))
 
 

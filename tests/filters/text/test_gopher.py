@@ -24,6 +24,7 @@ from winnow.filters.presets import find_preset
 from winnow.filters.text.gopher import OPERATOR, Config, Style
 from winnow.schemas.errors import RecipeError
 
+WORST = "a b c\n"  # takes most of the memory of its kernel
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden" / "gopher.json"
 STYLES: tuple[Style, ...] = ("datatrove", "dolma", "dolma_v1", "paper")

@@ -23,6 +23,7 @@ from winnow.schemas.problems import Place
 from winnow.schemas.recipe.build import build_config
 from winnow.schemas.recipe.nodes import MapNode, located
 
+WORST = None  # it needs a model
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "head.json").read_text("utf-8"))
 ENGLISH = "Everyone has the right to life, liberty and security of person."
 GERMAN = "Jeder hat das Recht auf Leben, Freiheit und Sicherheit der Person."

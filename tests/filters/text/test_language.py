@@ -20,6 +20,7 @@ from winnow.pipelines.assets import AssetFiles, lookup
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.languages import same_language
 
+WORST = "a b\n\n"  # takes most of the memory of its kernel
 ROOT = Path(__file__).parents[3]
 GOLDEN = Path(__file__).parent / "golden" / "language.json"
 UDHR: dict[str, Any] = json.loads(lzma.decompress((ROOT / "runners" / "demo" / "udhr.json.xz").read_bytes()))

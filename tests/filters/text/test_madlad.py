@@ -12,6 +12,7 @@ from tests.property_sizes import scaled
 from winnow.filters.text.madlad import OPERATOR, Config
 from winnow.schemas.errors import RecipeError
 
+WORST = "{ lorem ipsum [1]. "  # takes most of the memory of its kernel
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 CONFIGS = st.builds(
     Config,

@@ -22,6 +22,7 @@ from winnow.filters.private.names import find_model
 from winnow.filters.text.names import OPERATOR, Config
 from winnow.schemas.errors import RecipeError
 
+WORST = None  # it needs a model
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "winnow_gazetteer"
 GOLDEN = Path(__file__).parent / "golden" / "names.json"
 SAID = "gazetteer (winnow-gazetteer 1.0)"

@@ -25,6 +25,7 @@ from winnow.filters.operators import find_operator
 from winnow.filters.text.perplexity import _MARKS_ALONE, OPERATOR, PerplexityConfig
 from winnow.schemas.errors import RecipeError
 
+WORST = None  # it needs a model
 GOLDEN = Path(__file__).parent / "golden" / "perplexity.json"
 SENTENCE = "Everyone has the right to life, liberty and security of person."
 

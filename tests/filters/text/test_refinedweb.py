@@ -10,6 +10,7 @@ from tests.property_sizes import scaled
 from winnow.filters.spans import edited
 from winnow.filters.text.refinedweb import OPERATOR, Config
 
+WORST = "a b\n\n"  # takes most of the memory of its kernel
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 

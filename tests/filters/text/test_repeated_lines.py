@@ -19,6 +19,7 @@ from winnow.filters.operators import ANSWERS, TEXT
 from winnow.filters.spans import edited
 from winnow.filters.text.repeated_lines import ID, OPERATOR, RepeatedLinesConfig, load_shard, offered_keys
 
+WORST = "a\n"  # takes most of the memory of its kernel
 GOLDEN = Path(__file__).parent / "golden" / "repeated_lines.json"
 WITHIN = ("samples.domain", "text.language.code")
 COOKIES = "We use cookies to give you a better experience."

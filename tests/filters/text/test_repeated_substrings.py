@@ -19,6 +19,7 @@ from winnow.filters.operators import ANSWERS, TEXT, RowComparison, RowLookup
 from winnow.filters.spans import edited
 from winnow.filters.text.repeated_substrings import ID, OPERATOR, RepeatedSubstringsConfig
 
+WORST = "a "  # takes most of the memory of its kernel
 GOLDEN = Path(__file__).parent / "golden" / "repeated_substrings.json"
 NOTICE = " ".join(f"word{number}" for number in range(60))
 

@@ -30,6 +30,7 @@ from winnow.schemas.problems import Problems
 from winnow.schemas.recipe import build_config
 from winnow.schemas.recipe.nodes import parse_yaml
 
+WORST = None  # it needs a model
 GOLDEN = Path(__file__).parent / "golden" / "safety_model.json"
 LABELS = (Label("toxic", "language.toxic"), Label("insult", "language.insult"))
 

@@ -15,6 +15,7 @@ from tests.property_sizes import scaled
 from winnow.filters.text.secrets import OPERATOR
 from winnow.schemas.safety import subcategories
 
+WORST = "key=ab12cd34ef56 "  # takes most of the memory of its kernel
 GOLDEN = Path(__file__).parent / "golden" / "secrets.json"
 MADE = tuple(maker(random.Random(2)) for kind in sorted(TOKENS) for maker in TOKENS[kind])
 WRITTEN = (

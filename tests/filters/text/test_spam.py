@@ -17,6 +17,7 @@ from tests.filters.text.hostile_texts import HOSTILE
 from winnow.filters.presets import find_preset
 from winnow.filters.text.spam import OPERATOR, spam
 
+WORST = "ass casino "  # takes most of the memory of its kernel
 CLEAN = [(code, text) for code, topics in passages()["clean"].items() for texts in topics.values() for text in texts]
 CODE = "text.language.code"
 PLANTED = [

@@ -18,6 +18,7 @@ from winnow.filters.operators import find_operator
 from winnow.filters.presets import find_preset
 from winnow.filters.text.toxicity import OPERATOR, ToxicityConfig, starts_of
 
+WORST = "ass casino "  # takes most of the memory of its kernel
 GOLDEN = Path(__file__).parent / "golden" / "toxicity.json"
 INSULT = "You are so dumb and stupid!"
 KIND = "Everyone has the right to life, liberty and security of person."

@@ -19,6 +19,7 @@ from winnow.filters.operators import Kernel, find_operator
 from winnow.filters.text.wordlist import OPERATOR, Config
 from winnow.schemas.safety import subcategories
 
+WORST = "ass "  # takes most of the memory of its kernel
 GOLDEN = Path(__file__).parent / "golden" / "wordlist.json"
 Row = dict[str, Any]
 

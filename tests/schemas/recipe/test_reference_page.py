@@ -5,12 +5,7 @@ import re
 from pathlib import Path
 
 from winnow.filters.duplicates.kind import all_kinds
-from winnow.filters.duplicates.kinds.exact import ExactConfig
-from winnow.filters.duplicates.kinds.near import NearConfig
-from winnow.filters.duplicates.kinds.pdq import PdqConfig
-from winnow.filters.duplicates.kinds.url import AddressConfig, CanonicalConfig
-from winnow.filters.duplicates.kinds.vpdq import VpdqConfig
-from winnow.filters.duplicates.vectors.cosine_kinds import CosineConfig
+from winnow.filters.duplicates.kinds.url import CanonicalConfig
 from winnow.schemas.recipe import (
     AcceptedCluster,
     AcceptedLoss,
@@ -61,12 +56,7 @@ TABLES = [
     ExtractorEntry,
     OperatorEntry,
     DedupeConfig,
-    ExactConfig,
-    AddressConfig,
-    NearConfig,
-    PdqConfig,
-    CosineConfig,
-    VpdqConfig,
+    *dict.fromkeys(kind.settings for kind in all_kinds() if dataclasses.fields(kind.settings)),
     CanonicalConfig,
     GuardConfig,
     AcceptedLoss,
