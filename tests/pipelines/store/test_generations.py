@@ -73,7 +73,7 @@ def test_a_folder_without_a_store_is_a_clear_error(objects: ObjectStore) -> None
 
 def test_a_store_of_another_format_is_refused(objects: ObjectStore) -> None:
     put_record(objects, layout.STORE_RECORD, replace(RECORD, format_version=99))
-    with assert_refused(StoreError, "format 99", "winnow reads", "6"):
+    with assert_refused(StoreError, "format 99", "format 6", "update winnow"):
         open_store(objects)
 
 
