@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.runners.inspect.dimensions import DOMAIN, texts_of
+from winnow.runners.inspect.dimensions import DOMAIN, dimension_of, texts_of
 from winnow.runners.inspect.frame import Frame, Marks
 from winnow.runners.inspect.measures import chunks_of, find_column, measure_of
 from winnow.runners.inspect.opened import Opened
@@ -17,7 +17,7 @@ from winnow.schemas.problems import suggestion
 
 Filter = Mapping[str, Any]  # Any: JSON, checked here
 
-_KNOWN = ("source", "language", "reason", "first", "kept", "domain", "text", "ranges", "rows")
+_KNOWN = ("source", "language", "reason", "first", "kept", "domain", "day", "text", "ranges", "rows")
 
 
 def chosen_rows(opened: Opened, frame: Frame, asked: object) -> Marks:
@@ -34,10 +34,14 @@ def chosen_rows(opened: Opened, frame: Frame, asked: object) -> Marks:
     if (names := _listed(wanted, "first")) is not None:
         marks &= np.isin(frame.first, np.array(_rules(frame, names), np.int16))
     if wanted.get("kept") is not None:
+        _require_rules(frame)
         marks &= frame.kept == bool(wanted["kept"])
     if (names := _listed(wanted, "domain")) is not None:
         domains = texts_of(opened, frame, DOMAIN)
         marks &= np.isin(domains.codes, domains.numbers(names))
+    if (names := _listed(wanted, "day")) is not None:
+        days = dimension_of(opened, frame, "day")
+        marks &= np.array([label in names for label in days.labels], np.bool_)[days.codes]
     for name, bounds in (wanted.get("ranges") or {}).items():
         marks &= _within(opened, frame, name, bounds)
     if wanted.get("rows") is not None:
@@ -88,12 +92,16 @@ def _numbered(frame: Frame, rows: object) -> Marks:
 
 
 def _rules(frame: Frame, names: list[str]) -> list[int]:
-    if frame.why_no_rules is not None:
-        raise UnavailableError(frame.why_no_rules)
+    _require_rules(frame)
     for name in names:
         if name not in frame.rules.reasons:
             raise AskedError(f"no rule has the reason {name!r}{suggestion(name, frame.rules.reasons)}")
     return [number for name in names for number in frame.numbered(name)]
+
+
+def _require_rules(frame: Frame) -> None:
+    if frame.why_no_rules is not None:
+        raise UnavailableError(frame.why_no_rules)
 
 
 def _within(opened: Opened, frame: Frame, name: str, bounds: object) -> Marks:

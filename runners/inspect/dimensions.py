@@ -60,6 +60,7 @@ class Dimension:
     labels: tuple[str | None, ...]  # None: no value
     edges: tuple[float, ...] = ()  # of bins, one more than there are bins; the code after the last is for no value
     ends: tuple[float, float] | None = None  # the least and the greatest value, which the outer bins reach to
+    is_cut: bool = False  # there are more labels than these, counted together
 
     @property
     def nbytes(self) -> int:
@@ -67,9 +68,9 @@ class Dimension:
         return int(self.codes.nbytes)
 
 
-def dimension_of(opened: Opened, frame: Frame, name: str, bins: int = BINS) -> Dimension:
+def dimension_of(opened: Opened, frame: Frame, name: str, bins: int = BINS, named: Sequence[str] = ()) -> Dimension:
     """A dimension by its name: `source`, `language`, `reason`, `kept`, `domain`, `day`, or a column; UnavailableError
-    for a column that has none."""
+    for a column that has none. `named`: texts that have a code of their own, however few rows they have."""
     if name == "source":
         return Dimension(name, frame.source, frame.sources)
     if name == "language":
@@ -78,22 +79,24 @@ def dimension_of(opened: Opened, frame: Frame, name: str, bins: int = BINS) -> D
         return opened.kept.get(("dimension", name), lambda: _reasons(frame))
     if name == KEPT:
         codes: NDArray[np.uint8] = frame.kept.view(np.uint8)
-        return Dimension(name, codes, ("dropped", KEPT))
+        return Dimension(name, codes, ("dropped", None if frame.why_no_rules else KEPT))
     full = {"domain": DOMAIN.name, "day": DAY}.get(name, name)
-    return opened.kept.get(("dimension", name, bins), lambda: _of_column(opened, frame, name, full, bins))
+    return opened.kept.get(
+        ("dimension", name, bins, *sorted(named)), lambda: _of_column(opened, frame, name, full, bins, named)
+    )
 
 
 def _reasons(frame: Frame) -> Dimension:
-    labels = (*frame.rules.reasons, FORGOTTEN, KEPT)
+    labels = (*frame.rules.reasons, FORGOTTEN, None if frame.why_no_rules else KEPT)
     codes = np.where(frame.first < 0, np.int16(len(labels) - 1), frame.first).astype(np.uint16)
     return Dimension("reason", narrowed(codes, len(labels)), labels)
 
 
-def _of_column(opened: Opened, frame: Frame, name: str, full: str, bins: int) -> Dimension:
+def _of_column(opened: Opened, frame: Frame, name: str, full: str, bins: int, named: Sequence[str]) -> Dimension:
     column = find_column(opened, full)
     kind = opened.tables.columns[full]
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _most_frequent(name, texts_of(opened, frame, column), frame)
+        return _most_frequent(name, texts_of(opened, frame, column), frame, named)
     measure = measure_of(opened, frame, column)
     if pa.types.is_timestamp(kind):
         return _days(name, measure)
@@ -136,16 +139,18 @@ def _read_texts(opened: Opened, frame: Frame, column: Column) -> Texts:
     return Texts(codes, known)
 
 
-def _most_frequent(name: str, texts: Texts, frame: Frame) -> Dimension:
+def _most_frequent(name: str, texts: Texts, frame: Frame, named: Sequence[str]) -> Dimension:
     counts = np.bincount(texts.codes[frame.seen & (texts.codes >= 0)], minlength=len(texts.values))
     order = np.lexsort((np.arange(len(counts)), -counts))[:_MOST_LABELS]
     order = order[counts[order] > 0]
+    own = texts.numbers(sorted(named))
+    order = np.concatenate([order, own[(counts[own] > 0) & ~np.isin(own, order)]])
     rest, none = len(order), len(order) + 1
     new = np.full(len(texts.values) + 1, rest, np.uint16)
     new[order] = np.arange(len(order), dtype=np.uint16)
     new[-1] = none
     labels = texts.values.take(pa.array(order)).to_pylist()
-    return Dimension(name, new[texts.codes], (*labels, OTHERS, None))
+    return Dimension(name, new[texts.codes], (*labels, OTHERS, None), is_cut=True)
 
 
 OTHERS: Final = "(others)"

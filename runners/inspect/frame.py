@@ -135,6 +135,7 @@ class Progress:
 
     done: int = 0
     of: int = 0
+    failed: str | None = None  # why they cannot be decided
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -145,7 +146,7 @@ class Progress:
     def begin(self, shards: int) -> None:
         """Count from nothing."""
         with self.lock:
-            self.done, self.of = 0, shards
+            self.done, self.of, self.failed = 0, shards, None
 
     def add(self) -> None:
         """One more shard is decided."""
@@ -155,12 +156,21 @@ class Progress:
 
 def frame_of(opened: Opened) -> Frame:
     """The frame of what is shown, made when it is first asked for; what the recipe's rules decide, if they can."""
-    return opened.kept.get("frame", lambda: _frame(opened, progress_of(opened)), stays=True)
+    return opened.kept.get("frame", lambda: _tried(opened, progress_of(opened)), stays=True)
 
 
 def progress_of(opened: Opened) -> Progress:
     """How far the frame is."""
     return opened.kept.get("progress", Progress, stays=True)
+
+
+def _tried(opened: Opened, progress: Progress) -> Frame:
+    progress.failed = None
+    try:
+        return _frame(opened, progress)
+    except Exception as error:
+        progress.failed = " ".join(str(error).split())[:300] or type(error).__name__
+        raise
 
 
 def _frame(opened: Opened, progress: Progress) -> Frame:

@@ -130,7 +130,7 @@ def shown_rows(opened: Opened, frame: Frame, rows: Iterable[int]) -> list[dict[s
                 "language": frame.languages[int(frame.language[row])],
                 "reason": None if first < 0 else frame.rules.all_reasons[first],
                 "reasons": list(frame.reasons(row)),
-                "kept": first < 0,
+                "kept": None if frame.why_no_rules else first < 0,
                 "bytes": int(frame.size[row]),
                 "url": preview.url,
                 "modality": preview.modality,

@@ -31,7 +31,8 @@ def _answer(opened: Opened, asked: Asked) -> Answer:
         "edges": list(dimension.edges),
         "ends": None if dimension.ends is None else list(dimension.ends),
         "counts": counts[:-1].sum(axis=1).tolist(),
-        "kept": counts[:-1, 1].tolist(),
+        "kept": None if frame.why_no_rules else counts[:-1, 1].tolist(),
+        "undecided": frame.why_no_rules,
         "nulls": int(counts[-1].sum()),
         "thresholds": [
             {
