@@ -1,19 +1,19 @@
 """Which rows of the frame a request is about: its `filter`, as a mark for each row."""
 
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from winnow.runners.inspect.dimensions import DOMAIN, dimension_of, texts_of
+from winnow.runners.inspect.dimensions import DOMAIN, dimension_of, floats_of, texts_of
 from winnow.runners.inspect.frame import Frame, Marks
-from winnow.runners.inspect.measures import chunks_of, find_column, measure_of
+from winnow.runners.inspect.measures import chunks_of, numbers_of
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import AskedError, UnavailableError
-from winnow.schemas.problems import suggestion
+from winnow.schemas.problems import shown, suggestion
 
 Filter = Mapping[str, Any]  # Any: JSON, checked here
 
@@ -106,16 +106,15 @@ def _require_rules(frame: Frame) -> None:
 
 def _within(opened: Opened, frame: Frame, name: str, bounds: object) -> Marks:
     low, high = bounds_of(name, bounds)
-    measure = measure_of(opened, frame, find_column(opened, name))
+    measure = numbers_of(opened, frame, name)
     marks = np.zeros(frame.rows, np.bool_)
     for (start, end), values in zip(chunks_of(frame), measure.chunks, strict=True):
-        if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
+        if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
             raise AskedError(f"filter.ranges: {name} is {values.type}, which has no ranges")
-        inside = pc.and_(
-            pc.greater_equal(values, -math.inf if low is None else low),
-            pc.less_equal(values, math.inf if high is None else high),
+        numbers = floats_of(values)
+        marks[start:end] = (numbers >= (-math.inf if low is None else low)) & (
+            numbers <= (math.inf if high is None else high)
         )
-        marks[start:end] = pc.fill_null(inside, False).to_numpy(zero_copy_only=False)
     return marks
 
 
@@ -123,7 +122,14 @@ def bounds_of(name: str, bounds: object) -> tuple[float | None, float | None]:
     """The lowest and the highest number that are meant, both included; None for no bound."""
     if not isinstance(bounds, list) or len(bounds) != 2:
         raise AskedError(f"{name}: expected [low, high], found {bounds!r}")
-    for bound in bounds:
-        if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int | float)):
-            raise AskedError(f"{name}: expected numbers or null, found {bound!r}")
-    return bounds[0], bounds[1]
+    return _bound(name, bounds[0]), _bound(name, bounds[1])
+
+
+def _bound(name: str, bound: object) -> float | None:
+    if bound is None:
+        return None
+    if isinstance(bound, bool) or not isinstance(bound, int | float) or bound != bound:
+        raise AskedError(f"{name}: expected numbers or null, found {shown(str(bound))}")
+    if abs(bound) > sys.float_info.max:
+        return math.inf if bound > 0 else -math.inf
+    return float(bound)

@@ -18,7 +18,15 @@ from winnow.pipelines.rules.map_shards import THREADS
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.concurrency import map_in_order, table_threads
 from winnow.runners.inspect.frame import Frame, narrowed
-from winnow.runners.inspect.measures import Measure, blocks_of, find_column, measure_of, with_layers
+from winnow.runners.inspect.measures import (
+    FEW_ROWS,
+    MOST_TEXT_BYTES,
+    Measure,
+    blocks_of,
+    find_column,
+    measure_of,
+    with_layers,
+)
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import UnavailableError
 from winnow.schemas.tombstones import FORGOTTEN
@@ -27,7 +35,9 @@ DOMAIN: Final = Column(layout.SAMPLES, "domain")
 DAY: Final = "samples.source.fetched_at"
 KEPT: Final = "kept"
 BINS: Final = 40
+MOST_BINS: Final = 200
 _MOST_LABELS: Final = 200  # of texts: the most frequent; all others are counted together
+_MOST_TEXTS: Final = 1 << 20  # different ones that are numbered; of domains all are
 _TAIL: Final = 0.005  # of values beyond the bins on each side, which the outer bins hold
 _SAMPLED: Final = 1 << 17  # values that bins are made for
 
@@ -111,7 +121,8 @@ def _of_column(opened: Opened, frame: Frame, name: str, full: str, bins: int, na
 
 
 def texts_of(opened: Opened, frame: Frame, column: Column) -> Texts:
-    """The texts of a column by number, read from the store when they are first asked for."""
+    """The texts of a column by number, read from the store when they are first asked for; UnavailableError for a column
+    of long texts, or of very many different ones."""
     return opened.kept.get(("texts", column.name), lambda: _read_texts(opened, frame, column))
 
 
@@ -121,7 +132,13 @@ def _read_texts(opened: Opened, frame: Frame, column: Column) -> Texts:
 
     def coded(number: int) -> tuple[int, list[pa.DictionaryArray]]:
         blocks = blocks_of(frame, [column], shards[number])
-        return int(frame.starts[number]), [pc.dictionary_encode(block[column.name]) for block in blocks]
+        found: list[pa.DictionaryArray] = []
+        for block in blocks:
+            found.append(pc.dictionary_encode(block[column.name]))
+            texts = found[-1].dictionary
+            if column != DOMAIN and texts.nbytes > MOST_TEXT_BYTES * max(FEW_ROWS, len(found[-1])):
+                raise UnavailableError(f"{column.name} holds long texts, which are not grouped by")
+        return int(frame.starts[number]), found
 
     known = pa.array([], pa.large_string())
     threads = table_threads(frame.pinned.store.objects, THREADS)
@@ -133,6 +150,8 @@ def _read_texts(opened: Opened, frame: Frame, column: Column) -> Texts:
             numbers = at.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
             numbers[numbers < 0] = np.arange(len(known), len(known) + len(new), dtype=np.int32)
             known = pa.concat_arrays([known, new]) if len(new) else known
+            if column != DOMAIN and len(known) > _MOST_TEXTS:
+                raise UnavailableError(f"{column.name} has more than {_MOST_TEXTS:,} different texts")
             indices = block.indices.fill_null(-1).to_numpy(zero_copy_only=False)
             codes[start : start + len(block)] = np.append(numbers, np.int32(-1))[indices]
             start += len(block)

@@ -75,7 +75,7 @@ class Server:
             threading.Thread(target=self._decide, daemon=True).start()
 
     def _decide(self) -> None:
-        with suppress(Exception):  # `store` and the views that count rows say why it cannot be done
+        with suppress(WinnowError):  # the views that count rows say why it cannot be done
             frame_of(self.opened)
 
     def close(self) -> None:

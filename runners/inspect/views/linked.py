@@ -1,7 +1,8 @@
 """Charts of sources, languages, reasons, domains, days and measures, each under the choices made in the others."""
 
+from winnow.runners.inspect.asking import number_of
 from winnow.runners.inspect.choosing import chosen_rows
-from winnow.runners.inspect.dimensions import BINS, dimension_of
+from winnow.runners.inspect.dimensions import BINS, MOST_BINS, dimension_of
 from winnow.runners.inspect.frame import frame_of
 from winnow.runners.inspect.linking import Linked, chosen_codes, linked
 from winnow.runners.inspect.opened import Opened
@@ -9,7 +10,6 @@ from winnow.runners.inspect.view import Answer, Asked, AskedError, View
 from winnow.schemas.identity import Json
 
 _MOST_DIMENSIONS = 24
-_MOST_BINS = 200
 _MOST_LABELS = 1_000
 
 
@@ -56,10 +56,7 @@ def _column(one: dict[str, object]) -> str:
 
 
 def _bins(one: dict[str, object]) -> int:
-    bins = one.get("bins") or BINS
-    if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= _MOST_BINS:
-        raise AskedError(f"dimensions: bins: expected 1 to {_MOST_BINS}, found {bins!r}")
-    return bins
+    return number_of(one, "bins", BINS, 1, MOST_BINS)
 
 
 def _chart(one: Linked, *, is_decided: bool) -> dict[str, Json]:

@@ -14,6 +14,7 @@ from winnow.runners.commands.main import main
 from winnow.runners.inspect import dimensions
 from winnow.runners.inspect.cancelling import CancelledError, cancellable
 from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.view import UnavailableError
 from winnow.schemas.errors import WinnowError
 
 Rows = list[dict[str, Any]]
@@ -133,6 +134,19 @@ def test_a_label_that_is_not_among_the_most_frequent_is_chosen_all_the_same(
     assert nothing["rows"] == 0
 
 
+def test_rows_are_not_grouped_by_long_texts_or_very_many(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    charts = [{"column": "samples.text"}]
+    assert ask(opened(file), "linked", dimensions=charts)["rows"] == 240  # there are few
+    with monkeypatch.context() as patched:
+        patched.setattr(dimensions, "_MOST_TEXTS", 50)
+        with pytest.raises(UnavailableError, match="more than 50 different texts"):
+            ask(opened(file), "linked", dimensions=charts)
+    monkeypatch.setattr(dimensions, "FEW_ROWS", 1)
+    with pytest.raises(UnavailableError, match=r"samples\.text holds long texts"):
+        ask(opened(file), "linked", dimensions=charts)
+    assert ask(opened(file), "linked", dimensions=[{"column": "domain"}])["rows"] == 240
+
+
 def test_a_heatmap_has_what_each_rule_drops_of_each_language(file: Path, forgotten: Path) -> None:
     for shown in (opened(file), opened(forgotten)):
         rows = all_rows(shown)
@@ -192,6 +206,10 @@ FILTERS: dict[str, tuple[dict[str, Any], Any]] = {
         {"day": ["2024-01-11", "2024-03-11", "1999-01-01"]},
         lambda row: row["day"] in ("2024-01-11", "2024-03-11"),
     ),
+    "a very wide range": (
+        {"ranges": {"text.length.characters": [-(10**30), 10**400], "text.length.lines": [2, 10**30]}},
+        lambda row: row["text.length.lines"] >= 2,
+    ),
     "a text": ({"text": "ÜBER", "kept": True}, lambda row: row["kept"] and "über" in row["samples.text"]),
 }
 
@@ -241,6 +259,20 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "a page": ("samples", {"page": -1}, "page: expected a whole number"),
     "a range": ("samples", {"filter": {"ranges": {"text.length.lines": "x"}}}, "expected [low, high]"),
     "a range of texts": ("samples", {"filter": {"ranges": {"samples.mime": [1, 2]}}}, "has no ranges"),
+    "a range of nothing": (
+        "samples",
+        {"filter": {"ranges": {"text.length.lines": [float("nan"), 2]}}},
+        "expected numbers or null",
+    ),
+    "an order of texts": ("samples", {"order": "+samples.text"}, "no ranges and no order"),
+    "an order of times": ("samples", {"order": "-samples.source.fetched_at"}, "no ranges and no order"),
+    "an order of lists": ("samples", {"order": "+samples.media"}, "no ranges and no order"),
+    "a text of bins": ("histogram", {"column": "text.length.lines", "bins": "4"}, "bins: expected a whole number"),
+    "many bins": (
+        "linked",
+        {"dimensions": [{"column": "text.length.lines", "bins": 1000}]},
+        "bins: expected a whole number",
+    ),
     "an order": ("samples", {"order": "best"}, "expected spread, edge"),
     "an edge of nothing": ("samples", {"order": "edge"}, "needs a reason"),
     "a column": ("linked", {"dimensions": [{"column": "text.length.charcters"}]}, "did you mean"),
