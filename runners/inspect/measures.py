@@ -92,9 +92,14 @@ def numbers_of(opened: Opened, frame: Frame, name: str) -> Measure:
     of = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else kind
     if not (pa.types.is_integer(of) or pa.types.is_floating(of) or pa.types.is_boolean(of)):
         raise AskedError(f"{name} is {kind}, which has no ranges and no order; choose a column of numbers")
+    return held_measure(opened, frame, column)
+
+
+def held_measure(opened: Opened, frame: Frame, column: Column) -> Measure:
+    """The values of a column that are in memory; AskedError if they are too long for that."""
     measure = measure_of(opened, frame, column)
     if measure.is_long:
-        raise AskedError(f"{name} has lists too long for an order; choose a column of numbers")
+        raise AskedError(f"{column.name} has values too long to be compared here; choose a column of numbers or names")
     return measure
 
 

@@ -11,10 +11,10 @@ import pytest
 from tests.property_sizes import scaled
 from tests.runners.inspect.opened_stores import ask, opened, write_store
 from winnow.runners.commands.main import main
-from winnow.runners.inspect import dimensions
+from winnow.runners.inspect import dimensions, measures
 from winnow.runners.inspect.cancelling import CancelledError, cancellable
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.view import UnavailableError
+from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.schemas.errors import WinnowError
 
 Rows = list[dict[str, Any]]
@@ -132,6 +132,12 @@ def test_a_label_that_is_not_among_the_most_frequent_is_chosen_all_the_same(
     assert sum(one["rows"] for one in found["dimensions"][0]["groups"]) == 240
     nothing = ask(shown, "linked", dimensions=charts, filters={"domain": ["nowhere.example"]})
     assert nothing["rows"] == 0
+
+
+def test_a_threshold_by_a_key_of_long_texts_has_no_edge(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measures, "MOST_TEXT_BYTES", 0)
+    with pytest.raises(AskedError, match=r"samples\.source\.name has values too long"):
+        ask(opened(file), "samples", filter={"reason": "long"}, order="edge")
 
 
 def test_rows_are_not_grouped_by_long_texts_or_very_many(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
