@@ -16,6 +16,10 @@ class CancelledError(WinnowError):
     """A request whose answer nobody waits for any longer."""
 
 
+class StoppedError(CancelledError):
+    """A request that was given up although somebody waits for its answer; it says why."""
+
+
 Cancelled: TypeAlias = Callable[[], bool]
 """Whether a request's answer is no longer wanted; callable from any thread."""
 

@@ -6,6 +6,7 @@ A change is made in the text, and what is simulated are the rules of that text: 
 import json
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -176,7 +177,7 @@ def _move(one: ProgramRule, change: Change) -> Moved:
     cuts, number, limit = cuts_of(one.rule.drop), change["cut"], change.get("value")
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(cuts):
         raise AskedError(f"cut: {one.rule.reason} has the thresholds 0 to {len(cuts) - 1}, not {number!r}")
-    if isinstance(limit, bool) or not isinstance(limit, int | float) or limit - limit != 0:
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not abs(limit) <= sys.float_info.max:
         raise AskedError(f"value: expected a number, found {limit!r}")
     language = _text_of(change, "language") if cuts[number].value is None else None
     return Moved((one.phase, one.rule.reason), cuts[number], float(limit), language)

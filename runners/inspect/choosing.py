@@ -1,23 +1,23 @@
 """Which rows of the frame a request is about: its `filter`, as a mark for each row."""
 
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from winnow.runners.inspect.dimensions import DOMAIN, texts_of
+from winnow.runners.inspect.dimensions import DOMAIN, dimension_of, floats_of, texts_of
 from winnow.runners.inspect.frame import Frame, Marks
-from winnow.runners.inspect.measures import chunks_of, find_column, measure_of
+from winnow.runners.inspect.measures import chunks_of, numbers_of
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import AskedError, UnavailableError
-from winnow.schemas.problems import suggestion
+from winnow.schemas.problems import shown, suggestion
 
 Filter = Mapping[str, Any]  # Any: JSON, checked here
 
-_KNOWN = ("source", "language", "reason", "first", "kept", "domain", "text", "ranges", "rows")
+_KNOWN = ("source", "language", "reason", "first", "kept", "domain", "day", "text", "ranges", "rows")
 
 
 def chosen_rows(opened: Opened, frame: Frame, asked: object) -> Marks:
@@ -34,10 +34,14 @@ def chosen_rows(opened: Opened, frame: Frame, asked: object) -> Marks:
     if (names := _listed(wanted, "first")) is not None:
         marks &= np.isin(frame.first, np.array(_rules(frame, names), np.int16))
     if wanted.get("kept") is not None:
+        _require_rules(frame)
         marks &= frame.kept == bool(wanted["kept"])
     if (names := _listed(wanted, "domain")) is not None:
         domains = texts_of(opened, frame, DOMAIN)
         marks &= np.isin(domains.codes, domains.numbers(names))
+    if (names := _listed(wanted, "day")) is not None:
+        days = dimension_of(opened, frame, "day")
+        marks &= np.array([label in names for label in days.labels], np.bool_)[days.codes]
     for name, bounds in (wanted.get("ranges") or {}).items():
         marks &= _within(opened, frame, name, bounds)
     if wanted.get("rows") is not None:
@@ -88,26 +92,29 @@ def _numbered(frame: Frame, rows: object) -> Marks:
 
 
 def _rules(frame: Frame, names: list[str]) -> list[int]:
-    if frame.why_no_rules is not None:
-        raise UnavailableError(frame.why_no_rules)
+    _require_rules(frame)
     for name in names:
         if name not in frame.rules.reasons:
             raise AskedError(f"no rule has the reason {name!r}{suggestion(name, frame.rules.reasons)}")
     return [number for name in names for number in frame.numbered(name)]
 
 
+def _require_rules(frame: Frame) -> None:
+    if frame.why_no_rules is not None:
+        raise UnavailableError(frame.why_no_rules)
+
+
 def _within(opened: Opened, frame: Frame, name: str, bounds: object) -> Marks:
     low, high = bounds_of(name, bounds)
-    measure = measure_of(opened, frame, find_column(opened, name))
+    measure = numbers_of(opened, frame, name)
     marks = np.zeros(frame.rows, np.bool_)
     for (start, end), values in zip(chunks_of(frame), measure.chunks, strict=True):
-        if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
+        if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
             raise AskedError(f"filter.ranges: {name} is {values.type}, which has no ranges")
-        inside = pc.and_(
-            pc.greater_equal(values, -math.inf if low is None else low),
-            pc.less_equal(values, math.inf if high is None else high),
+        numbers = floats_of(values)
+        marks[start:end] = (numbers >= (-math.inf if low is None else low)) & (
+            numbers <= (math.inf if high is None else high)
         )
-        marks[start:end] = pc.fill_null(inside, False).to_numpy(zero_copy_only=False)
     return marks
 
 
@@ -115,7 +122,14 @@ def bounds_of(name: str, bounds: object) -> tuple[float | None, float | None]:
     """The lowest and the highest number that are meant, both included; None for no bound."""
     if not isinstance(bounds, list) or len(bounds) != 2:
         raise AskedError(f"{name}: expected [low, high], found {bounds!r}")
-    for bound in bounds:
-        if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int | float)):
-            raise AskedError(f"{name}: expected numbers or null, found {bound!r}")
-    return bounds[0], bounds[1]
+    return _bound(name, bounds[0]), _bound(name, bounds[1])
+
+
+def _bound(name: str, bound: object) -> float | None:
+    if bound is None:
+        return None
+    if isinstance(bound, bool) or not isinstance(bound, int | float) or bound != bound:
+        raise AskedError(f"{name}: expected numbers or null, found {shown(str(bound))}")
+    if abs(bound) > sys.float_info.max:
+        return math.inf if bound > 0 else -math.inf
+    return float(bound)

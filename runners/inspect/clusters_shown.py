@@ -12,6 +12,7 @@ from winnow.pipelines.query.cluster_tasks import cluster_tasks
 from winnow.pipelines.query.duplicates import Browser
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.query.search_tasks import Wanted, search_tasks, single_match
+from winnow.pipelines.reading.items import item_of_id
 from winnow.pipelines.running.job_tasks import HERE
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.tables import read_rows
@@ -114,6 +115,11 @@ class ShownClusters:
             return place
         (own,) = read_rows(self.opened.store.objects, place.shard.object, [place.row], ["id"])["id"].to_pylist()
         return Place(place.shard, place.row, own.hex())
+
+    def item_of(self, place: Place, row: Place) -> int | None:
+        """The number, in its row, of the item whose id names a place; None where rows are compared."""
+        is_of_items = find_kind(self.kind).unit.of_items
+        return item_of_id(bytes.fromhex(place.id), bytes.fromhex(row.id)) if is_of_items else None
 
     def seen(self, identity: str | None) -> str | None:
         """The id of a row or an item, if that is not forgotten."""

@@ -18,7 +18,15 @@ from winnow.pipelines.rules.map_shards import THREADS
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.concurrency import map_in_order, table_threads
 from winnow.runners.inspect.frame import Frame, narrowed
-from winnow.runners.inspect.measures import Measure, blocks_of, find_column, measure_of, with_layers
+from winnow.runners.inspect.measures import (
+    FEW_ROWS,
+    MOST_TEXT_BYTES,
+    Measure,
+    blocks_of,
+    find_column,
+    measure_of,
+    with_layers,
+)
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import UnavailableError
 from winnow.schemas.tombstones import FORGOTTEN
@@ -27,7 +35,9 @@ DOMAIN: Final = Column(layout.SAMPLES, "domain")
 DAY: Final = "samples.source.fetched_at"
 KEPT: Final = "kept"
 BINS: Final = 40
+MOST_BINS: Final = 200
 _MOST_LABELS: Final = 200  # of texts: the most frequent; all others are counted together
+_MOST_TEXTS: Final = 1 << 20  # different ones that are numbered; of domains all are
 _TAIL: Final = 0.005  # of values beyond the bins on each side, which the outer bins hold
 _SAMPLED: Final = 1 << 17  # values that bins are made for
 
@@ -60,6 +70,7 @@ class Dimension:
     labels: tuple[str | None, ...]  # None: no value
     edges: tuple[float, ...] = ()  # of bins, one more than there are bins; the code after the last is for no value
     ends: tuple[float, float] | None = None  # the least and the greatest value, which the outer bins reach to
+    is_cut: bool = False  # there are more labels than these, counted together
 
     @property
     def nbytes(self) -> int:
@@ -67,9 +78,9 @@ class Dimension:
         return int(self.codes.nbytes)
 
 
-def dimension_of(opened: Opened, frame: Frame, name: str, bins: int = BINS) -> Dimension:
+def dimension_of(opened: Opened, frame: Frame, name: str, bins: int = BINS, named: Sequence[str] = ()) -> Dimension:
     """A dimension by its name: `source`, `language`, `reason`, `kept`, `domain`, `day`, or a column; UnavailableError
-    for a column that has none."""
+    for a column that has none. `named`: texts that have a code of their own, however few rows they have."""
     if name == "source":
         return Dimension(name, frame.source, frame.sources)
     if name == "language":
@@ -78,22 +89,24 @@ def dimension_of(opened: Opened, frame: Frame, name: str, bins: int = BINS) -> D
         return opened.kept.get(("dimension", name), lambda: _reasons(frame))
     if name == KEPT:
         codes: NDArray[np.uint8] = frame.kept.view(np.uint8)
-        return Dimension(name, codes, ("dropped", KEPT))
+        return Dimension(name, codes, ("dropped", None if frame.why_no_rules else KEPT))
     full = {"domain": DOMAIN.name, "day": DAY}.get(name, name)
-    return opened.kept.get(("dimension", name, bins), lambda: _of_column(opened, frame, name, full, bins))
+    return opened.kept.get(
+        ("dimension", name, bins, *sorted(named)), lambda: _of_column(opened, frame, name, full, bins, named)
+    )
 
 
 def _reasons(frame: Frame) -> Dimension:
-    labels = (*frame.rules.reasons, FORGOTTEN, KEPT)
+    labels = (*frame.rules.reasons, FORGOTTEN, None if frame.why_no_rules else KEPT)
     codes = np.where(frame.first < 0, np.int16(len(labels) - 1), frame.first).astype(np.uint16)
     return Dimension("reason", narrowed(codes, len(labels)), labels)
 
 
-def _of_column(opened: Opened, frame: Frame, name: str, full: str, bins: int) -> Dimension:
+def _of_column(opened: Opened, frame: Frame, name: str, full: str, bins: int, named: Sequence[str]) -> Dimension:
     column = find_column(opened, full)
     kind = opened.tables.columns[full]
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _most_frequent(name, texts_of(opened, frame, column), frame)
+        return _most_frequent(name, texts_of(opened, frame, column), frame, named)
     measure = measure_of(opened, frame, column)
     if pa.types.is_timestamp(kind):
         return _days(name, measure)
@@ -108,7 +121,8 @@ def _of_column(opened: Opened, frame: Frame, name: str, full: str, bins: int) ->
 
 
 def texts_of(opened: Opened, frame: Frame, column: Column) -> Texts:
-    """The texts of a column by number, read from the store when they are first asked for."""
+    """The texts of a column by number, read from the store when they are first asked for; UnavailableError for a column
+    of long texts, or of very many different ones."""
     return opened.kept.get(("texts", column.name), lambda: _read_texts(opened, frame, column))
 
 
@@ -118,7 +132,13 @@ def _read_texts(opened: Opened, frame: Frame, column: Column) -> Texts:
 
     def coded(number: int) -> tuple[int, list[pa.DictionaryArray]]:
         blocks = blocks_of(frame, [column], shards[number])
-        return int(frame.starts[number]), [pc.dictionary_encode(block[column.name]) for block in blocks]
+        found: list[pa.DictionaryArray] = []
+        for block in blocks:
+            found.append(pc.dictionary_encode(block[column.name]))
+            texts = found[-1].dictionary
+            if column != DOMAIN and texts.nbytes > MOST_TEXT_BYTES * max(FEW_ROWS, len(found[-1])):
+                raise UnavailableError(f"{column.name} holds long texts, which are not grouped by")
+        return int(frame.starts[number]), found
 
     known = pa.array([], pa.large_string())
     threads = table_threads(frame.pinned.store.objects, THREADS)
@@ -130,22 +150,26 @@ def _read_texts(opened: Opened, frame: Frame, column: Column) -> Texts:
             numbers = at.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
             numbers[numbers < 0] = np.arange(len(known), len(known) + len(new), dtype=np.int32)
             known = pa.concat_arrays([known, new]) if len(new) else known
+            if column != DOMAIN and len(known) > _MOST_TEXTS:
+                raise UnavailableError(f"{column.name} has more than {_MOST_TEXTS:,} different texts")
             indices = block.indices.fill_null(-1).to_numpy(zero_copy_only=False)
             codes[start : start + len(block)] = np.append(numbers, np.int32(-1))[indices]
             start += len(block)
     return Texts(codes, known)
 
 
-def _most_frequent(name: str, texts: Texts, frame: Frame) -> Dimension:
+def _most_frequent(name: str, texts: Texts, frame: Frame, named: Sequence[str]) -> Dimension:
     counts = np.bincount(texts.codes[frame.seen & (texts.codes >= 0)], minlength=len(texts.values))
     order = np.lexsort((np.arange(len(counts)), -counts))[:_MOST_LABELS]
     order = order[counts[order] > 0]
+    own = texts.numbers(sorted(named))
+    order = np.concatenate([order, own[(counts[own] > 0) & ~np.isin(own, order)]])
     rest, none = len(order), len(order) + 1
     new = np.full(len(texts.values) + 1, rest, np.uint16)
     new[order] = np.arange(len(order), dtype=np.uint16)
     new[-1] = none
     labels = texts.values.take(pa.array(order)).to_pylist()
-    return Dimension(name, new[texts.codes], (*labels, OTHERS, None))
+    return Dimension(name, new[texts.codes], (*labels, OTHERS, None), is_cut=True)
 
 
 OTHERS: Final = "(others)"

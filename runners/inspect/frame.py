@@ -33,7 +33,6 @@ from winnow.pipelines.rules.map_shards import map_shards
 from winnow.pipelines.rules.pinning import PinnedProgram, PinnedShards, ShardObjects, pin_no_rules
 from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES, Duplicates
 from winnow.pipelines.store import layout
-from winnow.runners.inspect.cancelling import check_cancelled
 from winnow.runners.inspect.counting import Codes, Words
 from winnow.runners.inspect.opened import Opened
 from winnow.schemas.errors import RecipeError
@@ -135,6 +134,7 @@ class Progress:
 
     done: int = 0
     of: int = 0
+    failed: str | None = None  # why they cannot be decided
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -145,7 +145,7 @@ class Progress:
     def begin(self, shards: int) -> None:
         """Count from nothing."""
         with self.lock:
-            self.done, self.of = 0, shards
+            self.done, self.of, self.failed = 0, shards, None
 
     def add(self) -> None:
         """One more shard is decided."""
@@ -155,12 +155,21 @@ class Progress:
 
 def frame_of(opened: Opened) -> Frame:
     """The frame of what is shown, made when it is first asked for; what the recipe's rules decide, if they can."""
-    return opened.kept.get("frame", lambda: _frame(opened, progress_of(opened)), stays=True)
+    return opened.kept.get("frame", lambda: _tried(opened, progress_of(opened)), stays=True)
 
 
 def progress_of(opened: Opened) -> Progress:
     """How far the frame is."""
     return opened.kept.get("progress", Progress, stays=True)
+
+
+def _tried(opened: Opened, progress: Progress) -> Frame:
+    progress.failed = None
+    try:
+        return _frame(opened, progress)
+    except Exception as error:
+        progress.failed = " ".join(str(error).split())[:300] or type(error).__name__
+        raise
 
 
 def _frame(opened: Opened, progress: Progress) -> Frame:
@@ -277,24 +286,3 @@ class _Languages:
 def narrowed(codes: NDArray[np.uint16], number: int) -> Codes:
     """The same codes, all below `number`, in a byte each where that is enough."""
     return codes.astype(np.uint8) if number <= 1 << 8 else codes
-
-
-def read_rows_of(frame: Frame, columns: Iterable[Column], rows: Rows) -> dict[str, pa.Array]:
-    """Some rows' values of columns whose layers the frame's shards have, in the order of `rows`, which ascend."""
-    wanted = list(columns)
-    parts: dict[str, list[pa.Array]] = {column.name: [] for column in wanted}
-    bounds = np.searchsorted(rows, frame.starts)
-    for number, shard in enumerate(frame.shards):
-        own = rows[bounds[number] : bounds[number + 1]] - frame.starts[number]
-        if not len(own):
-            continue
-        check_cancelled()
-        at = 0
-        for block in read_aligned(frame.pinned.store.objects, shard.objects, wanted, NARROW_BLOCK_ROWS, shard.hidden):
-            count = len(next(iter(block.values())))
-            inside = own[(own >= at) & (own < at + count)] - at
-            if len(inside):
-                for name, values in block.items():
-                    parts[name].append(values.take(pa.array(inside)))
-            at += count
-    return {name: pa.chunked_array(arrays).combine_chunks() for name, arrays in parts.items() if arrays}

@@ -87,7 +87,7 @@ def chosen_codes(dimension: Dimension, choice: object) -> Marks:
         raise AskedError(f"filters.{dimension.name}: expected a list of its labels, found {choice!r}")
     known = dimension.labels
     for label in choice:
-        if label not in known:
+        if label not in known and not (dimension.is_cut and isinstance(label, str)):  # no row has such a text
             names = [one for one in known if one is not None]
             raise AskedError(f"filters.{dimension.name}: no {label!r}{suggestion(str(label), names)}")
     return np.array([label in choice for label in known], np.bool_)

@@ -14,7 +14,7 @@ from winnow.pipelines.reading.text_previews import read_previews
 from winnow.pipelines.store import layout
 from winnow.runners.inspect.dimensions import floats_of
 from winnow.runners.inspect.frame import Frame, Marks, Rows
-from winnow.runners.inspect.measures import chunks_of, find_column, frame_layers, measure_of
+from winnow.runners.inspect.measures import chunks_of, find_column, frame_layers, held_measure, numbers_of
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import AskedError
 from winnow.schemas.identity import Json
@@ -63,9 +63,9 @@ def values_beside(
     """The value and the threshold of some rows, which ascend; NaN for none."""
     limits = np.full(len(rows), np.nan if cut.value is None else cut.value)
     values = np.full(len(rows), np.nan)
-    measure = measure_of(opened, frame, find_column(opened, cut.column))
+    measure = numbers_of(opened, frame, cut.column)
     table = next((one for one in frame.rules.tables if cut.table.startswith(f"thresholds.{one.name}.")), None)
-    keys = None if table is None else measure_of(opened, frame, find_column(opened, table.key))
+    keys = None if table is None else held_measure(opened, frame, find_column(opened, table.key))
     for number, (start, end) in enumerate(chunks_of(frame)):
         own = slice(*np.searchsorted(rows, [start, end]).tolist())
         at = rows[own] - start
@@ -130,7 +130,7 @@ def shown_rows(opened: Opened, frame: Frame, rows: Iterable[int]) -> list[dict[s
                 "language": frame.languages[int(frame.language[row])],
                 "reason": None if first < 0 else frame.rules.all_reasons[first],
                 "reasons": list(frame.reasons(row)),
-                "kept": first < 0,
+                "kept": None if frame.why_no_rules else first < 0,
                 "bytes": int(frame.size[row]),
                 "url": preview.url,
                 "modality": preview.modality,

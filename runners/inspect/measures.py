@@ -21,12 +21,12 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.concurrency import map_in_order, table_threads
 from winnow.runners.inspect.frame import Frame
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.view import UnavailableError
+from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.schemas.problems import suggestion
 
 CHUNK_ROWS: Final = 1 << 18
-_MOST_TEXT_BYTES: Final = 24  # of a row, on average: codes and names, no texts
-_FEW_ROWS: Final = 16_384  # of which any text is kept
+MOST_TEXT_BYTES: Final = 24  # of a row, on average: codes and names, no texts
+FEW_ROWS: Final = 16_384  # of which any text is kept
 
 Span = tuple[int, int]
 
@@ -85,6 +85,24 @@ def measure_of(opened: Opened, frame: Frame, column: Column) -> Measure:
     return opened.kept.get(("measure", column.name), lambda: _read(opened, frame, column))
 
 
+def numbers_of(opened: Opened, frame: Frame, name: str) -> Measure:
+    """The numbers of a column, or lists of them; AskedError for a column of anything else, or of lists too long to be
+    held."""
+    column, kind = find_column(opened, name), opened.tables.columns[name]
+    of = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else kind
+    if not (pa.types.is_integer(of) or pa.types.is_floating(of) or pa.types.is_boolean(of)):
+        raise AskedError(f"{name} is {kind}, which has no ranges and no order; choose a column of numbers")
+    return held_measure(opened, frame, column)
+
+
+def held_measure(opened: Opened, frame: Frame, column: Column) -> Measure:
+    """The values of a column that are in memory; AskedError if they are too long for that."""
+    measure = measure_of(opened, frame, column)
+    if measure.is_long:
+        raise AskedError(f"{column.name} has values too long to be compared here; choose a column of numbers or names")
+    return measure
+
+
 def find_column(opened: Opened, name: str) -> Column:
     """The column of a dotted name; UnavailableError, with the nearest name or the command to run, if there is none."""
     column = column_of(name, frame_layers(opened))
@@ -132,7 +150,7 @@ def _read(opened: Opened, frame: Frame, column: Column) -> Measure:
     threads = table_threads(frame.pinned.store.objects, THREADS)
     for start, values in zip(frame.starts[:-1].tolist(), map_in_order(read_one, shards, threads), strict=True):
         if values is not None and len(values):
-            if _has_bytes(values.type) and values.nbytes > _MOST_TEXT_BYTES * max(_FEW_ROWS, len(values)):
+            if _has_bytes(values.type) and values.nbytes > MOST_TEXT_BYTES * max(FEW_ROWS, len(values)):
                 return Measure((), is_long=True)
             parts[int(np.searchsorted(ends, start, side="right"))].append(values)
     held = tuple(_numbered(pa.concat_arrays(some)) for some in parts)

@@ -3,6 +3,8 @@
     POST /api/<view>   {"lane": "rules", "turn": 3, …}  →  {"ok": true, "answer": {…}}
                                                          or {"ok": false, "kind": "unavailable", "why": "…"}
 
+Kinds: `asked`, `unavailable`, `error`, `cancelled` (nobody waits for the answer) and `stopped` (its budget is spent).
+
 Views run in threads; a newer turn of a lane ends the older (`turns.py`).
 """
 
@@ -25,7 +27,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from winnow.runners.inspect.cancelling import CancelledError, cancellable, check_cancelled
+from winnow.runners.inspect.cancelling import CancelledError, StoppedError, cancellable, check_cancelled
 from winnow.runners.inspect.frame import frame_of
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.pictures import picture
@@ -190,6 +192,7 @@ def _worked(turn: Turn, work: Callable[[], Value]) -> Value | Exception:
 
 _JSON: Final = orjson.OPT_SERIALIZE_NUMPY
 _STATUS: Final[tuple[tuple[type[Exception], str, int], ...]] = (
+    (StoppedError, "stopped", 200),
     (CancelledError, "cancelled", 200),
     (UnavailableError, "unavailable", 200),
     (AskedError, "asked", 400),
@@ -204,6 +207,6 @@ def _answered(error: Exception, as_status: int | None = None) -> Response:
     if kind == "error" and status == 500:
         said = f"{type(error).__name__}: {said[:300]}; run winnow --debug inspect to see where"
     if is_interrupted_query(error):
-        kind, status, said = "cancelled", 200, "the query was interrupted"
+        kind, status, said = "stopped", 200, "the query was interrupted"
     content = orjson.dumps({"ok": False, "kind": kind, "why": said.encode("utf-8", "replace").decode()})
     return Response(content, as_status or status, media_type="application/json")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from winnow.runners.inspect.cancelling import CancelledError
+from winnow.runners.inspect.cancelling import CancelledError, StoppedError
 
 
 @dataclass(eq=False)
@@ -21,13 +21,16 @@ class Turn:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def end(self, why: str) -> None:
-        """Give the work up; the first reason counts."""
-        with self._lock:
-            self._ended = self._ended or CancelledError(why)
+        """Give the work up, as nobody waits for it; the first reason counts."""
+        self._end(CancelledError(why))
 
     def exceed(self) -> None:
         """Give the work up as it took too long."""
-        self.end(f"stopped after {self.seconds:g} s, the most that this may take; ask for less at once")
+        self._end(StoppedError(f"stopped after {self.seconds:g} s, the most that this may take; ask for less at once"))
+
+    def _end(self, why: CancelledError) -> None:
+        with self._lock:
+            self._ended = self._ended or why
 
     def is_over(self) -> bool:
         """Whether the work was given up."""

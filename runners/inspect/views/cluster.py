@@ -8,7 +8,7 @@ from winnow.pipelines.query.duplicates import Member
 from winnow.pipelines.query.find_sample import Place
 from winnow.runners.inspect.asking import number_of, text_of
 from winnow.runners.inspect.clusters_shown import ShownClusters
-from winnow.runners.inspect.frame import frame_of
+from winnow.runners.inspect.frame import Frame, frame_of
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import Answer, Asked, View
 from winnow.runners.inspect.why_kept import why_kept
@@ -29,7 +29,7 @@ def answer(opened: Opened, asked: Asked) -> Answer:
     that it replaces by others (`right`), and equal words that are left out (`folded`, their number). That row is the
     one that stays, or the first if none is known to.
     """
-    shown = ShownClusters.of(opened, asked)
+    shown, frame = ShownClusters.of(opened, asked), frame_of(opened)
     membership = shown.membership(text_of(asked, "id"))
     members = shown.browser.members(membership, number_of(asked, "most", MOST, 1, 200))
     rows = [shown.place_of_row(one.place) for one in members.shown]
@@ -51,14 +51,23 @@ def answer(opened: Opened, asked: Asked) -> Answer:
         "kept": None if kept is None else kept.id,
         "beside": shown_first.id,
         "undecided": drops.undecided,
-        "why": why_kept(frame_of(opened), kept, lost),
+        "why": why_kept(frame, kept, lost),
         "members": [
             member_json(one, drops)
+            | _decided(frame, row)
             | {"matched": shown.seen(one.matched)}
             | _compared(shown, one, row, shown_first, representative)
             for one, row in zip(members.shown, rows, strict=True)
         ],
     }
+
+
+def _decided(frame: Frame, row: Place) -> dict[str, Any]:
+    """Whether the row is kept, whatever rule drops it, and the first rule that does; None where nothing is decided."""
+    first = int(frame.first[frame.row(row.shard.shard, row.row)])
+    if frame.why_no_rules is not None:
+        return {"kept": None, "first": None}
+    return {"kept": first < 0, "first": None if first < 0 else frame.rules.all_reasons[first]}
 
 
 def _compared(

@@ -62,9 +62,14 @@ def _row(shown: ShownClusters, cluster: Cluster) -> dict[str, Any]:
     """A cluster, and which row of it stays."""
     rows = [shown.place_of_row(place) for place in cluster.examples]
     kept = shown.representative(rows)  # None, too, if neither of the two is eligible, and another row may be
+    told: dict[str, Any] = {**cluster_json(cluster, shown.kind, shown.excerpts)}
     text = None if kept is None or find_kind(shown.kind).unit.of_items else beginning(shown.excerpts.shown(kept))
     return {
-        **cluster_json(cluster, shown.kind, shown.excerpts),
+        **told,
+        "examples": [
+            one | {"row": row.id, "item": shown.item_of(place, row)}
+            for one, place, row in zip(told["examples"], cluster.examples, rows, strict=True)
+        ],
         "cluster": cluster.examples[0].id,  # the cluster's own, but where the row that names it is forgotten
         "names": [place.id for place in cluster.examples],
         "kept": None if kept is None else kept.id,

@@ -39,7 +39,8 @@ def answer(opened: Opened, asked: Asked) -> Answer:
     """The difference from what is shown (`old`) to the other (`new`).
 
     Asked: `other`, the name of a recipe file or of a store in the folder of the recipe, or the number of a generation;
-    `samples` on each side. Without `other`, what there is to choose from. No file outside of that folder is opened.
+    `samples` on each side. Without `other`, what there is to choose from. No other file is named by
+    it; what is opened besides is the store that the other recipe names, wherever it is.
     """
     recipe = opened.recipe
     if recipe is None:
@@ -119,7 +120,7 @@ def _choices(opened: Opened, recipe: BoundRecipe) -> Mapping[str, Sequence[objec
     """What may be compared with: generations, the recipes beside this one, and the stores there."""
     folder = _folder(recipe)
     files = sorted(path.name for path in folder.glob("*.y*ml") if path.is_file())
-    stores = sorted(path.name for path in folder.iterdir() if path.is_dir() and _is_store(path))
+    stores = sorted(path.name for path in folder.iterdir() if _is_store(path))
     own = Path(recipe.file).name
     return {
         "generations": opened.store.generation_numbers()[::-1][:MOST_CHOICES],
@@ -130,8 +131,10 @@ def _choices(opened: Opened, recipe: BoundRecipe) -> Mapping[str, Sequence[objec
 
 def _is_store(path: Path) -> bool:
     try:
+        if not path.is_dir():
+            return False
         open_store_at(path)
-    except WinnowError:
+    except (WinnowError, OSError):  # such as a folder that may not be read
         return False
     return True
 

@@ -1,4 +1,4 @@
-"""Rules by languages: the share of each language's rows that each rule drops."""
+"""Rules by languages: the share of each language's rows that each rule drops, and what it drops of all (`all`)."""
 
 import numpy as np
 
@@ -29,6 +29,7 @@ def _answer(opened: Opened, asked: Asked) -> Answer:
             {
                 "reason": one.rule.reason,
                 "list": one.phase,
+                "all": {"fires": int(fires[:, number].sum()), "first": int(of_first[:, number].sum())},
                 "cells": [
                     {
                         "rows": int(fires[at, number]),

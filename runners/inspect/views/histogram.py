@@ -2,24 +2,19 @@
 
 import numpy as np
 
+from winnow.runners.inspect.asking import number_of, text_of
 from winnow.runners.inspect.choosing import chosen_rows
 from winnow.runners.inspect.counting import counts_of
-from winnow.runners.inspect.dimensions import BINS, dimension_of
+from winnow.runners.inspect.dimensions import BINS, MOST_BINS, dimension_of
 from winnow.runners.inspect.frame import frame_of
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.view import Answer, Asked, AskedError, UnavailableError, View
+from winnow.runners.inspect.view import Answer, Asked, UnavailableError, View
 from winnow.schemas.rules.conditions import cuts_of
-
-_MOST_BINS = 200
 
 
 def _answer(opened: Opened, asked: Asked) -> Answer:
     frame = frame_of(opened)
-    name, bins = asked.get("column"), asked.get("bins") or BINS
-    if not isinstance(name, str):
-        raise AskedError(f"column: expected a name, found {name!r}")
-    if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= _MOST_BINS:
-        raise AskedError(f"bins: expected 1 to {_MOST_BINS}, found {bins!r}")
+    name, bins = text_of(asked, "column"), number_of(asked, "bins", BINS, 1, MOST_BINS)
     dimension = dimension_of(opened, frame, name, bins)
     if not dimension.edges:
         raise UnavailableError(f"{name} is not a number, so it has no histogram; it is a chart of its values instead")
@@ -31,7 +26,8 @@ def _answer(opened: Opened, asked: Asked) -> Answer:
         "edges": list(dimension.edges),
         "ends": None if dimension.ends is None else list(dimension.ends),
         "counts": counts[:-1].sum(axis=1).tolist(),
-        "kept": counts[:-1, 1].tolist(),
+        "kept": None if frame.why_no_rules else counts[:-1, 1].tolist(),
+        "undecided": frame.why_no_rules,
         "nulls": int(counts[-1].sum()),
         "thresholds": [
             {

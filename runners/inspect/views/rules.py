@@ -37,6 +37,7 @@ def _answer(opened: Opened, _: Asked) -> Answer:
                         "op": cut.operator,
                         "value": cut.value,
                         "table": cut.table or None,
+                        "key": _key(frame, cut.table),
                         "by_language": cut.value is None,
                         "limits": _limits(frame, cut.table),
                     }
@@ -55,6 +56,11 @@ def _answer(opened: Opened, _: Asked) -> Answer:
         "bytes_of": frame.pinned.bytes_of,
         "has_duplicates": rules.choice is not None,
     }
+
+
+def _key(frame: Frame, name: str) -> str | None:
+    """The column whose values are the keys of a table of thresholds; None for a number."""
+    return next((one.key for one in frame.rules.tables if name.startswith(f"thresholds.{one.name}.")), None)
 
 
 def _limits(frame: Frame, name: str) -> dict[str, float] | None:

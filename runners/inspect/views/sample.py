@@ -33,7 +33,7 @@ def _answer(opened: Opened, asked: Asked) -> Answer:
     place = place_of(opened, frame, asked.get("id"), asked.get("row"))
     sample = read_sample(opened.store, opened.generation, place)
     row = frame.row(place.shard.shard, place.row)
-    shown, exported, why = _shown(opened, frame, sample)
+    shown, exported, why_not_exported = _shown(opened, frame, sample)
     facts, text = sample_json(shown, raw=True), shown.text
     places = _Places((text or "").encode())
     return {
@@ -50,25 +50,29 @@ def _answer(opened: Opened, asked: Asked) -> Answer:
         ],
         "not_edited": [one.message for one in shown.not_edited],
         "layers": _finite(facts["layers"]),
-        "decision": _decision(frame, sample, row, shown.verdict, why),
-        "media": _finite(_media(sample)),
+        "decision": _decision(frame, sample, row, shown.verdict),
+        "undecided": frame.why_no_rules,
+        "why_undecided": frame.why_no_rules,
+        "why_not_exported": why_not_exported,
+        **media_of(sample),
         "captions": facts["captions"],
     }
 
 
 def _shown(opened: Opened, frame: Frame, sample: Sample) -> tuple[SampleView, str | None, str | None]:
-    """The sample with its edits and the rules' verdict, its text as exported, and why something of these is missing."""
-    why, decided = frame.why_no_rules, None
-    if why is None and frame.rules.rules:
+    """The sample with its edits and the rules' verdict, its text as exported, and why that is not known."""
+    why: str | None = "there is no recipe, which says how texts are exported; run: winnow inspect RECIPE"
+    undecided, decided = frame.why_no_rules, None
+    if undecided is None and frame.rules.rules:
         decided = verdict(frame.pinned, sample, lambda: frame.duplicates)
     if opened.recipe is not None:
         try:
-            shown = view_with_edits(opened.recipe, sample, decided, why)
-            return shown, exported_text(shown), why
+            shown = view_with_edits(opened.recipe, sample, decided, undecided)
+            return shown, exported_text(shown), None
         except RecipeError as error:  # such as a key of pseudonyms that is not here
             why = str(error).splitlines()[0]
     columns = [column for name in text_columns(opened) if (column := column_of(name, sample.layers)) is not None]
-    return SampleView(sample, decided, why, sample.text(columns), (), ()), None, why
+    return SampleView(sample, decided, undecided, sample.text(columns), (), ()), None, why
 
 
 class _Places:
@@ -120,24 +124,26 @@ def _finite(value: Json) -> Json:
     return value
 
 
-def _media(sample: Sample) -> list[Json]:
+def media_of(sample: Sample) -> dict[str, Json]:
+    """The first of its media, and how many more there are."""
     items = sample.layers[layout.SAMPLES].column("media")[0].as_py()
     names = ("mime", "bytes", "width", "height", "seconds", "sha256")
     blurred = blurred_items(sample)
-    return [
-        {"item": number, "blurred": number in blurred} | {name: one.get(name) for name in names}
-        for number, one in enumerate(items)
+    shown: list[Json] = [
+        {"item": number, "blurred": number in blurred} | {name: _finite(one.get(name)) for name in names}
+        for number, one in enumerate(items[:_MOST_VALUES])
     ]
+    return {"media": shown, "more_media": len(items) - len(shown)}
 
 
-def _decision(frame: Frame, sample: Sample, row: int, found: Verdict | None, why: str | None) -> dict[str, Json]:
+def _decision(frame: Frame, sample: Sample, row: int, found: Verdict | None) -> dict[str, Json]:
     reasons, stays = frame.reasons(row), _representative(frame, sample)
     clusters = list(_clusters(sample))
     return {
-        "kept": bool(frame.kept[row]),
+        "kept": None if frame.why_no_rules else bool(frame.kept[row]),
         "reasons": list(reasons),
         "first": reasons[0] if reasons else None,
-        "words": list(_words(frame, reasons, found, clusters, stays, why)),
+        "words": list(_words(frame, reasons, found, clusters, stays)),
         "rules": [_rule(frame, number, reasons, found, sample) for number in range(len(frame.rules.rules))],
         "clusters": clusters,
         "representative": stays,
@@ -197,11 +203,10 @@ def _words(
     found: Verdict | None,
     clusters: list[dict[str, Json]],
     stays: str | None,
-    why: str | None,
 ) -> Iterator[str]:
     """Why the sample stays or goes, in sentences."""
-    if why is not None:
-        yield f"Not decided: {why}."
+    if frame.why_no_rules is not None:
+        yield f"Not decided: {frame.why_no_rules}."
         return
     if not frame.rules.rules:
         yield "Kept: the recipe has no rules."

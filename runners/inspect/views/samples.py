@@ -18,6 +18,10 @@ _MOST_CHARACTERS = 1000
 
 def _answer(opened: Opened, asked: Asked) -> Answer:
     frame = frame_of(opened)
+    return {**_listed(opened, frame, asked), "undecided": frame.why_no_rules}
+
+
+def _listed(opened: Opened, frame: Frame, asked: Asked) -> Answer:
     page, size = number_of(asked, "page", 0), number_of(asked, "size", PAGE, 1, _MOST)
     wanted = checked_filter(asked.get("filter"))
     marks = chosen_rows(opened, frame, wanted)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.store import layout
 from winnow.runners.inspect.asking import choice_of
+from winnow.runners.inspect.frame import Frame, Marks
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.pages import paged
 from winnow.runners.inspect.view import Answer, Asked, View
@@ -42,6 +43,7 @@ class _Shards:
 
 def answer(opened: Opened, asked: Asked) -> Answer:
     """A page of them, in an order."""
+    frame: Frame | None = opened.kept.find("frame")
     by = choice_of(asked, "order", ORDERS, "outlier")
     found = _shards(opened)
     page, pages, shown = paged(asked, len(found.names))
@@ -69,6 +71,7 @@ def answer(opened: Opened, asked: Asked) -> Answer:
         ],
         "page": page,
         "pages": pages,
+        "undecided": None if frame is None else frame.why_no_rules,
         "outliers": sum(why is not None for why in found.unlike),
     }
 
@@ -130,13 +133,20 @@ def _offsets(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def dropped_shares(opened: Opened) -> NDArray[np.float64] | None:
-    """The share of each shard's rows that the rules drop; None before the frame of rows is there."""
-    frame = opened.kept.find("frame")
-    if frame is None:
+    """The share of each shard's rows, forgotten ones aside, that the rules drop; None before the frame of rows is
+    there, and where no rules decide."""
+    frame: Frame | None = opened.kept.find("frame")
+    if frame is None or frame.why_no_rules is not None:
         return None
-    before = np.concatenate([[0], np.cumsum(frame.kept)])[frame.starts]  # kept rows
-    shares: NDArray[np.float64] = 1.0 - np.diff(before) / np.maximum(np.diff(frame.starts), 1)
+    dropped, seen = (_of_shards(frame, marks) for marks in (frame.seen & ~frame.kept, frame.seen))
+    shares: NDArray[np.float64] = dropped / np.maximum(seen, 1)
     return shares
+
+
+def _of_shards(frame: Frame, marks: Marks) -> NDArray[np.int64]:
+    """How many rows of each shard are marked."""
+    found: NDArray[np.int64] = np.diff(np.concatenate([[0], np.cumsum(marks)])[frame.starts])
+    return found
 
 
 VIEW = View(answer)

@@ -76,8 +76,9 @@ def _languages(opened: Opened) -> list[Answer]:
     """By rows, as far as it is known which are kept: from the frame of rows, or as a command has decided it."""
     frame: Frame | None = opened.kept.find("frame")
     counted = _decided(opened) if frame is None else _framed(frame)
+    is_decided = frame is None or frame.why_no_rules is None
     return [
-        {"code": code, "name": language_name(code), "rows": rows, "kept": kept}
+        {"code": code, "name": language_name(code), "rows": rows, "kept": kept if is_decided else None}
         for code, (rows, kept) in sorted(counted.items(), key=lambda one: (-one[1][0], one[0]))
     ]
 
@@ -99,11 +100,13 @@ def _decided(opened: Opened) -> dict[str, tuple[int, int]]:
 
 
 def _frame_progress(opened: Opened) -> Answer:
-    """How many shards are decided of the rows that most other views count."""
+    """How many shards are decided of the rows that most other views count, or why they cannot be."""
     progress = progress_of(opened)
     if opened.kept.find("frame") is not None:
-        return {"done": progress.of, "of": progress.of}
-    return {"done": progress.done, "of": progress.of or opened.generation.layers[layout.SAMPLES].shards}
+        return {"done": progress.of, "of": progress.of, "failed": None}
+    shards = progress.of or opened.generation.layers[layout.SAMPLES].shards
+    done = min(progress.done, max(0, shards - 1))  # the last is done when the frame is there
+    return {"done": done, "of": shards, "failed": progress.failed}
 
 
 def _missing(recipe: BoundRecipe, generation: Generation) -> Iterator[Answer]:

@@ -11,8 +11,10 @@ import pytest
 from tests.property_sizes import scaled
 from tests.runners.inspect.opened_stores import ask, opened, write_store
 from winnow.runners.commands.main import main
+from winnow.runners.inspect import dimensions, measures
 from winnow.runners.inspect.cancelling import CancelledError, cancellable
 from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.schemas.errors import WinnowError
 
 Rows = list[dict[str, Any]]
@@ -111,6 +113,46 @@ def test_each_chart_shows_the_rows_that_the_choices_in_all_others_leave(file: Pa
                     assert chart["groups"][1]["rows"] == len(inner)
 
 
+def test_a_label_that_is_not_among_the_most_frequent_is_chosen_all_the_same(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dimensions, "_MOST_LABELS", 2)
+    shown = opened(file)
+    charts = [{"column": "domain"}, {"column": "source"}]
+    (domains, _) = ask(shown, "linked", dimensions=charts)["dimensions"]
+    named = [one["label"] for one in domains["groups"]]
+    assert len(named) == 3
+    assert dimensions.OTHERS in named
+    rare = next(f"site{number}.example" for number in range(5) if f"site{number}.example" not in named)
+    rows = [row for row in all_rows(shown) if row["samples.domain"] == rare]
+    found = ask(shown, "linked", dimensions=charts, filters={"domain": [rare]})
+    assert (found["rows"], found["kept"]) == (len(rows), sum(row["kept"] for row in rows))
+    chosen = [one["label"] for one in found["dimensions"][0]["groups"] if one["chosen"]]
+    assert chosen == [rare]
+    assert sum(one["rows"] for one in found["dimensions"][0]["groups"]) == 240
+    nothing = ask(shown, "linked", dimensions=charts, filters={"domain": ["nowhere.example"]})
+    assert nothing["rows"] == 0
+
+
+def test_a_threshold_by_a_key_of_long_texts_has_no_edge(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measures, "MOST_TEXT_BYTES", 0)
+    with pytest.raises(AskedError, match=r"samples\.source\.name has values too long"):
+        ask(opened(file), "samples", filter={"reason": "long"}, order="edge")
+
+
+def test_rows_are_not_grouped_by_long_texts_or_very_many(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    charts = [{"column": "samples.text"}]
+    assert ask(opened(file), "linked", dimensions=charts)["rows"] == 240  # there are few
+    with monkeypatch.context() as patched:
+        patched.setattr(dimensions, "_MOST_TEXTS", 50)
+        with pytest.raises(UnavailableError, match="more than 50 different texts"):
+            ask(opened(file), "linked", dimensions=charts)
+    monkeypatch.setattr(dimensions, "FEW_ROWS", 1)
+    with pytest.raises(UnavailableError, match=r"samples\.text holds long texts"):
+        ask(opened(file), "linked", dimensions=charts)
+    assert ask(opened(file), "linked", dimensions=[{"column": "domain"}])["rows"] == 240
+
+
 def test_a_heatmap_has_what_each_rule_drops_of_each_language(file: Path, forgotten: Path) -> None:
     for shown in (opened(file), opened(forgotten)):
         rows = all_rows(shown)
@@ -120,6 +162,8 @@ def test_a_heatmap_has_what_each_rule_drops_of_each_language(file: Path, forgott
         assert {one["reason"]: one["cells"][0]["rows"] for one in found["rules"]} == fires
         first = Counter(row["reason"] for row in rows if not row["kept"])
         assert {one["reason"]: one["cells"][0]["first"] for one in found["rules"] if one["cells"][0]["first"]} == first
+        assert {one["reason"]: one["all"]["fires"] for one in found["rules"]} == fires
+        assert {one["reason"]: one["all"]["first"] for one in found["rules"] if one["all"]["first"]} == first
         rules = {one["reason"]: one for one in ask(shown, "rules")["rules"]}
         assert {reason: one["fires"] for reason, one in rules.items() if one["fires"]} == fires
         assert {reason: one["first"] for reason, one in rules.items() if one["first"]} == first
@@ -140,6 +184,12 @@ def test_a_histogram_counts_every_value_and_shows_the_thresholds(file: Path) -> 
     ]
 
 
+def test_a_threshold_of_a_table_names_the_column_of_its_keys(file: Path) -> None:
+    keys = {one["reason"]: [cut["key"] for cut in one["cuts"]] for one in ask(opened(file), "rules")["rules"]}
+    assert keys["long"] == ["samples.source.name"]
+    assert keys["short"] == [None]
+
+
 FILTERS: dict[str, tuple[dict[str, Any], Any]] = {
     "all": ({}, lambda row: True),
     "a source": ({"source": "lines"}, lambda row: row["samples.source.name"] == "lines"),
@@ -157,6 +207,14 @@ FILTERS: dict[str, tuple[dict[str, Any], Any]] = {
     "a range": (
         {"ranges": {"text.length.characters": [20, 30], "text.length.lines": [None, 2]}},
         lambda row: 20 <= row["text.length.characters"] <= 30 and row["text.length.lines"] <= 2,
+    ),
+    "two days": (
+        {"day": ["2024-01-11", "2024-03-11", "1999-01-01"]},
+        lambda row: row["day"] in ("2024-01-11", "2024-03-11"),
+    ),
+    "a very wide range": (
+        {"ranges": {"text.length.characters": [-(10**30), 10**400], "text.length.lines": [2, 10**30]}},
+        lambda row: row["text.length.lines"] >= 2,
     ),
     "a text": ({"text": "ÜBER", "kept": True}, lambda row: row["kept"] and "über" in row["samples.text"]),
 }
@@ -207,6 +265,20 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "a page": ("samples", {"page": -1}, "page: expected a whole number"),
     "a range": ("samples", {"filter": {"ranges": {"text.length.lines": "x"}}}, "expected [low, high]"),
     "a range of texts": ("samples", {"filter": {"ranges": {"samples.mime": [1, 2]}}}, "has no ranges"),
+    "a range of nothing": (
+        "samples",
+        {"filter": {"ranges": {"text.length.lines": [float("nan"), 2]}}},
+        "expected numbers or null",
+    ),
+    "an order of texts": ("samples", {"order": "+samples.text"}, "no ranges and no order"),
+    "an order of times": ("samples", {"order": "-samples.source.fetched_at"}, "no ranges and no order"),
+    "an order of lists": ("samples", {"order": "+samples.media"}, "no ranges and no order"),
+    "a text of bins": ("histogram", {"column": "text.length.lines", "bins": "4"}, "bins: expected a whole number"),
+    "many bins": (
+        "linked",
+        {"dimensions": [{"column": "text.length.lines", "bins": 1000}]},
+        "bins: expected a whole number",
+    ),
     "an order": ("samples", {"order": "best"}, "expected spread, edge"),
     "an edge of nothing": ("samples", {"order": "edge"}, "needs a reason"),
     "a column": ("linked", {"dimensions": [{"column": "text.length.charcters"}]}, "did you mean"),

@@ -1,6 +1,7 @@
 """One sample on the page: what `winnow show` tells of it, its spans, and why it stays or goes."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ import pytest
 
 from tests.runners.inspect.opened_stores import ask, opened, write_store
 from winnow.runners.commands.main import main
+from winnow.runners.inspect.frame import frame_of
 from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.view import UnavailableError
 
 
 @pytest.fixture(scope="module")
@@ -105,3 +108,51 @@ def test_a_layer_that_is_not_measured_leaves_rules_undecided(file: Path) -> None
     assert "\n" not in str(error.value)
     assert ask(shown, "samples", filter={"source": "pages"})["total"] == 120
     assert ask(shown, "linked", dimensions=[{"column": "source"}])["rows"] == 240
+
+
+def test_where_nothing_is_decided_no_sample_is_called_kept(file: Path) -> None:
+    shown = opened(file.parent / "store")
+    why = "there is no recipe: open the page with one (winnow inspect RECIPE)"
+    listed = ask(shown, "samples", filter={"source": "pages"})
+    assert (listed["undecided"], {row["kept"] for row in listed["rows"]}) == (why, {None})
+    found = ask(shown, "sample", id=listed["rows"][0]["id"])
+    assert (found["undecided"], found["why_undecided"], found["decision"]["kept"]) == (why, why, None)
+    charts = ask(shown, "linked", dimensions=[{"column": name} for name in ("source", "kept", "reason")])
+    assert (charts["undecided"], charts["kept"]) == (why, None)
+    groups = {one["column"]: one["groups"] for one in charts["dimensions"]}
+    assert [(one["label"], one["rows"], one["kept"]) for one in groups["kept"]] == [(None, 240, None)]
+    assert [one["label"] for one in groups["reason"]] == [None]
+    spread = ask(shown, "histogram", column="text.length.characters")
+    assert (spread["undecided"], spread["kept"], sum(spread["counts"])) == (why, None, 240)
+    shards = ask(shown, "shards")
+    assert (shards["undecided"], {row["dropped"] for row in shards["rows"]}) == (why, {None})
+    assert {one["kept"] for one in ask(shown, "store")["languages"]} == {None}
+    with pytest.raises(UnavailableError, match="there is no recipe"):
+        ask(shown, "samples", filter={"kept": True})
+    decided = ask(opened(file), "samples")
+    assert decided["undecided"] is None
+
+
+def test_a_key_that_is_not_here_leaves_the_decision(file: Path) -> None:
+    newer = file.with_name("pseudonyms.yaml")
+    edit = "{kinds: [email], replace: pseudonym, key_file: absent.key}"
+    newer.write_text(file.read_text().replace("{replace: placeholder}", edit))
+    shown = opened(newer)
+    row = first_row(shown, kept=True)
+    found = ask(shown, "sample", id=row["id"])
+    assert (found["why_undecided"], found["decision"]["kept"]) == (None, True)
+    assert found["decision"]["words"][0].startswith("Kept: none of 5 rules")
+    assert "absent.key" in found["why_not_exported"]
+    assert found["text"]["exported"] is None
+
+
+def test_shards_count_no_forgotten_rows_as_dropped(tmp_path: Path) -> None:
+    recipe = write_store(tmp_path / "made")
+    assert main(["forget", str(recipe), "--domain", "site2.example", "--reason", "asked"]) == 0
+    shown = opened(recipe)
+    kept = ask(shown, "rules")["kept"]
+    rows = {row["shard"]: row["dropped"] for row in ask(shown, "shards")["rows"]}
+    frame = frame_of(shown)
+    seen = [int(frame.seen[slice(*span)].sum()) for span in pairwise(frame.starts.tolist())]
+    there = sum((1 - rows[shard.shard]) * count for shard, count in zip(frame.shards, seen, strict=True))
+    assert round(there) == kept

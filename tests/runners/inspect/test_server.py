@@ -4,16 +4,20 @@ import json
 import socket
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.runners.inspect.asking import TOKEN, Asker, opened, served, wait_until
+from winnow.runners.inspect import frame as frame_module
 from winnow.runners.inspect import view as view_module
 from winnow.runners.inspect.cancelling import cancelled_flag, check_cancelled
+from winnow.runners.inspect.frame import frame_of, progress_of
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.serving import server as server_module
 from winnow.runners.inspect.serving.guards import HEADERS, MAX_BODY_BYTES
 from winnow.runners.inspect.view import Answer, Asked, AskedError, UnavailableError, View
+from winnow.schemas.errors import StoreError
 
 JSON = {"Content-Type": "application/json"}
 
@@ -191,7 +195,7 @@ def test_work_ends_with_its_budget_even_if_it_looks_at_no_turn(monkeypatch: pyte
     with served(opened_nothing()) as page:
         said = page.view("stuck")
         release.set()
-    assert (said["kind"], "0.2 s" in said["why"]) == ("cancelled", True)
+    assert (said["kind"], "0.2 s" in said["why"]) == ("stopped", True)
 
 
 def test_work_ends_when_the_page_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,3 +229,32 @@ def test_each_view_is_found_by_its_file() -> None:
 def test_a_store_alone_is_opened_too(books: Path) -> None:
     with served(opened(books / "store")) as page:
         assert page.view("store")["ok"]
+
+
+def test_a_store_that_cannot_be_decided_says_so_instead_of_counting_on(
+    books: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = opened(books / "recipe.yaml")
+    before = ask_store(shown)
+    assert before["done"] < before["of"]
+    assert before["failed"] is None
+
+    def failing(*_: object) -> None:
+        raise StoreError("an object\nis damaged")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(frame_module, "fill_frame", failing)
+        with served(shown) as page:
+            page.view("store")  # begins
+            wait_until(lambda: ask_store(shown)["failed"] is not None)
+            assert ask_store(shown)["failed"] == "an object is damaged"
+    progress = progress_of(shown)
+    progress.done = progress.of = 3  # the last shard is decided, and the frame is not there yet
+    assert ask_store(shown)["done"] == 2
+    frame_of(shown)
+    assert ask_store(shown) == {"done": 3, "of": 3, "failed": None}
+
+
+def ask_store(shown: Opened) -> dict[str, Any]:
+    found: dict[str, Any] = view_module.views()["store"].answer(shown, {})["progress"]["frame"]
+    return found

@@ -125,6 +125,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no such threshold": ({"reason": "short", "cut": 4, "value": 3}, "thresholds 0 to 0"),
     "no number": ({"reason": "short", "cut": 0, "value": "3"}, "expected a number"),
     "not finite": ({"reason": "short", "cut": 0, "value": float("nan")}, "expected a number"),
+    "no finite number": ({"reason": "short", "cut": 0, "value": 10**400}, "expected a number"),
     "an unknown column": ({"reason": "new", "drop": "text.length.charcters < 3"}, "did you mean"),
     "no SQL": ({"reason": "new", "drop": "text.length.characters <"}, "not a SQL expression"),
     "null is not said": ({"reason": "new", "drop": "text.length.characters < 3"}, "set when_null"),

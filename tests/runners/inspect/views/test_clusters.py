@@ -27,6 +27,9 @@ def test_the_clusters_are_those_that_the_command_lists(sites: Path, kind: str) -
     found = ask(shown, "clusters", kind=kind)
     listed = [row for page in range(found["pages"]) for row in ask(shown, "clusters", kind=kind, page=page)["rows"]]
     assert len(listed) == found["total"] == expected["clusters"] > 20
+    for row in listed:
+        for example in row["examples"]:
+            assert (example.pop("row"), example.pop("item")) == (example["id"], None)
     assert [{name: row[name] for name in expected["largest"][0]} for row in listed] == expected["largest"]
     assert found["sizes"] == expected["sizes"]
     assert found["summary"]["surplus"] == expected["surplus"]
@@ -50,6 +53,7 @@ def test_the_row_that_stays_is_the_one_for_which_the_plan_drops_the_others(sites
         assert (one["kept"] is None) == (not eligible)
         for name, member in members.items():
             of = dropped.get(name, {})
+            assert (member["kept"], member["first"]) == (name not in dropped, of.get("reason"))
             as_duplicate = str(of.get("reason", "")).startswith("duplicate")
             assert (member["goes"], member["duplicate_of"]) == (
                 (of["reason"], of["duplicate_of"].hex()) if as_duplicate else (None, None)
@@ -105,6 +109,7 @@ def test_without_a_recipe_the_clusters_are_there_and_which_row_stays_is_not_know
     assert "winnow inspect RECIPE" in first["undecided"]
     assert one["undecided"] == first["undecided"]
     assert all(member["goes"] is None for member in one["members"])
+    assert {(member["kept"], member["first"]) for member in one["members"]} == {(None, None)}
 
 
 def test_a_store_without_a_search_says_what_to_run(sites: Path, tmp_path: Path) -> None:

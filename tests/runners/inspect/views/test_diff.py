@@ -11,7 +11,9 @@ import pytest
 
 from tests.faults.winnow import ended, run_here
 from tests.runners.inspect.views.sites_store import ask, opened, recipe, rows_of
+from winnow.pipelines.store.location import open_store_at
 from winnow.runners.inspect.view import AskedError, UnavailableError
+from winnow.runners.inspect.views import diff
 
 
 @pytest.fixture(scope="module")
@@ -88,3 +90,17 @@ def test_a_recipe_whose_rules_are_not_measured_says_so(folder: Path) -> None:
     with pytest.raises(UnavailableError, match="run: winnow annotate"):
         ask(opened(folder / "recipe.yaml"), "diff", other="more.yaml")
     (folder / "more.yaml").unlink()
+
+
+def test_a_folder_beside_the_recipe_that_cannot_be_read_is_no_choice(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "locked").mkdir(exist_ok=True)
+
+    def opening(path: Path) -> object:
+        if path.name == "locked":
+            raise PermissionError(13, "Permission denied")
+        return open_store_at(path)
+
+    monkeypatch.setattr(diff, "open_store_at", opening)
+    assert ask(opened(folder / "recipe.yaml"), "diff")["choices"]["stores"] == ["store"]

@@ -16,6 +16,8 @@ from tests.runners.inspect.views.sites_store import ask, opened
 from winnow.pipelines.query.find_sample import Place, Sample
 from winnow.runners.inspect.pictures import SIZES, blurred_items, picture
 from winnow.runners.inspect.view import AskedError, UnavailableError
+from winnow.runners.inspect.views import sample
+from winnow.runners.inspect.views.sample import media_of
 
 PICTURES = Path("runners/demo/pictures").resolve()
 RECIPE = """\
@@ -95,6 +97,7 @@ def test_a_cluster_of_pictures_names_what_the_page_asks_pictures_of(photos: Path
     assert {member["reference"] for member in one["members"]} == {"a.jpg", "b.jpg"}
     contents = {picture(shown, member["row"], str(member["item"])) for member in one["members"]}
     assert len(contents) == 1
+    assert {picture(shown, example["row"], str(example["item"])) for example in row["examples"]} == contents
     (gone,) = (member for member in one["members"] if member["goes"])
     assert (gone["goes"], gone["duplicate_of"], one["kept"]) == ("duplicate_image_bytes", one["kept"], row["kept"])
     assert one["why"] == [
@@ -115,6 +118,16 @@ def test_an_item_is_blurred_by_the_layer_that_is_of_its_kind() -> None:
         ({"video.nsfw": of_videos}, {3}),
     ):
         assert blurred_items(Sample(place, {"samples": samples, **layers})) == blurred
+
+
+def test_of_very_many_media_the_first_are_told_and_the_others_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sample, "_MOST_VALUES", 3)
+    media = [{"mime": "image/png", "bytes": number} for number in range(5)]
+    samples = pa.RecordBatch.from_pylist([{"media": media}])
+    told = media_of(Sample(cast(Place, None), {"samples": samples}))
+    assert isinstance(told["media"], list)
+    assert [cast(dict[str, object], one)["bytes"] for one in told["media"]] == [0, 1, 2]
+    assert told["more_media"] == 2
 
 
 def test_a_forgotten_picture_is_not_shown(photos: Path, tmp_path: Path) -> None:
