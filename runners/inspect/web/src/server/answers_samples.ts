@@ -19,12 +19,17 @@ export interface SampleRow {
 }
 
 export interface Samples {
-  total: number;
+  /** Null while texts are still searched. */
+  total: number | null;
   rows: SampleRow[];
   page: number;
   size: number;
-  /** Of a search in texts that could not read them all: how far it came. */
-  searched?: { done: number; of: number } | null;
+  /** Of a search in texts: the samples found, and how far it came. */
+  found?: number;
+  rows_read?: number;
+  rows_in_all?: number;
+  /** Why the rules decide nothing here. */
+  undecided?: string | null;
 }
 
 /** Places are those of the raw text, in UTF-16 units. */
@@ -49,6 +54,7 @@ export interface MediaItem {
   width?: number | null;
   height?: number | null;
   seconds?: number | null;
+  blurred?: boolean;
 }
 
 export interface RuleOfSample {
@@ -81,5 +87,7 @@ export interface Sample {
   layers: Record<string, Record<string, unknown>>;
   decision: Decided;
   media: MediaItem[];
+  /** Items of media beyond those that are listed. */
+  more_media?: number;
   captions: { text: string; origin?: string | null; language?: string | null }[];
 }
