@@ -25,6 +25,8 @@ export interface Filter {
 export interface Progress {
   done: number;
   of: number;
+  /** Why it will never be done. */
+  failed?: string | null;
 }
 
 export interface Column {
@@ -44,6 +46,8 @@ export interface StoreAnswer {
   name: string;
   recipe: string | null;
   generation: number;
+  /** The newest one, which may have been written since this store was opened. */
+  latest?: number;
   rows: number;
   bytes: number;
   sources: { name: string; rows: number }[];
