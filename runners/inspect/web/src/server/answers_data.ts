@@ -40,7 +40,7 @@ export interface ClusterRow {
   kept: string | null;
   undecided: string | null;
   text: string | null;
-  examples?: { id: string; text: string | null; item?: number | null }[];
+  examples?: { id: string; text: string | null; row?: string; item?: number | null }[];
 }
 
 export interface Clusters {
@@ -68,7 +68,10 @@ export interface Member {
   characters?: number | null;
   similarity?: number | null;
   by?: string | null;
-  /** The reason for which it is dropped; null if it stays. */
+  /** Whether it is kept, whatever rule drops it, and the first that does; null where the rules decide nothing. */
+  kept?: boolean | null;
+  first?: string | null;
+  /** The reason of duplicates for which it is dropped; null if it stays for its cluster. */
   goes: string | null;
   duplicate_of?: string | null;
   equal?: boolean | null;
@@ -86,7 +89,7 @@ export interface Cluster {
   rows: number | null;
   found: number;
   forgotten: number;
-  kept: string;
+  kept: string | null;
   undecided: string | null;
   why: string[];
   members: Member[];
@@ -125,6 +128,7 @@ export interface Shards {
   page: number;
   pages: number;
   outliers: number;
+  undecided?: string | null;
 }
 
 export interface Moves {

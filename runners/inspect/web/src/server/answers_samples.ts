@@ -86,6 +86,9 @@ export interface Sample {
   not_edited: string[];
   layers: Record<string, Record<string, unknown>>;
   decision: Decided;
+  why_undecided?: string | null;
+  /** Why the text as exported is not known, such as a key that is missing. */
+  why_not_exported?: string | null;
   media: MediaItem[];
   /** Items of media beyond those that are listed. */
   more_media?: number;
