@@ -17,6 +17,7 @@ export interface Filter {
   first?: string;
   kept?: boolean;
   domain?: string;
+  day?: readonly string[];
   text?: string;
   ranges?: Record<string, Range>;
   rows?: readonly number[];

@@ -1,6 +1,6 @@
 /** Which charts are shown, and what is chosen in them, as the address says it. */
 
-import { rangesOf } from "../../address/filter";
+import { daysOf, rangesOf } from "../../address/filter";
 import type { Query } from "../../address/address.svelte";
 import type { Choice, Column } from "../../server/answers";
 
@@ -31,9 +31,4 @@ export function choicesOf(query: Query, days: readonly string[]): Record<string,
   const within = days.filter((day) => from !== "" && day >= from && day <= to);
   if (within.length) choices["day"] = within;
   return choices;
-}
-
-export function daysOf(query: Query): [string, string] {
-  const [from = "", to = ""] = (query.get("day") ?? "").split("..");
-  return [from, to || from];
 }
