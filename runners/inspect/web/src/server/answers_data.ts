@@ -47,9 +47,9 @@ export interface Clusters {
   kinds: string[];
   kind: string;
   of_items: boolean;
-  summary: { means: string; of: string; rows: number; clusters: number; rows_in_clusters: number; surplus: number; share: number; stale: boolean };
+  summary: { means: string; of: string; rows: number; clusters: number; rows_in_clusters: number; surplus: number; share: number; stale: boolean | null };
   sizes: Record<string, number>;
-  alarms: Record<string, unknown>[];
+  alarms: { message: string }[];
   remarks: string[];
   page: number;
   pages: number;
@@ -164,8 +164,8 @@ export interface Stratum {
   stratum: string;
   available: number;
   asked: number | null;
-  given: number;
-  share: number;
+  given: number | null;
+  share: number | null;
   epochs: number | null;
 }
 
@@ -179,7 +179,7 @@ export interface Mixture {
 export interface FamilyShare {
   family: string;
   share_asked: number | null;
-  share_given: number;
+  share_given: number | null;
   epochs: number | null;
 }
 
