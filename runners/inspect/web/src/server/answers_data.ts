@@ -148,6 +148,9 @@ export interface ChangedSample {
 }
 
 export interface Diff {
+  /** Rows of each source that only one side has: they are not compared. */
+  only_old?: Record<string, number> | null;
+  only_new?: Record<string, number> | null;
   /** What there is to compare with; given where nothing is asked for. */
   choices?: { generations: number[]; recipes: string[]; stores: string[] };
   old: string;
@@ -171,7 +174,9 @@ export interface Stratum {
 
 export interface Mixture {
   unit: string;
-  outputs: { output: string; available: number; asked: number | null; given: number; epochs: number | null; samples: number }[];
+  outputs: { output: string; available: number | null; asked: number | null; given: number | null; epochs: number | null; samples: number | null }[];
+  /** What the rules keep and no output may take. */
+  left_out?: { reason: string; samples: number; share: number | null }[];
   by_output: { name: string; strata: Stratum[] }[];
   notes: string[];
 }

@@ -70,9 +70,11 @@ export interface Histogram {
   thresholds: { value: number | null; reason: string; list: string; cut: number; op: string }[];
 }
 
+/** Rows, and the amount in the unit that was asked for. */
 export interface Amount {
   rows: number;
-  bytes: number;
+  bytes?: number;
+  tokens?: number;
 }
 
 export interface BeforeAfter {
