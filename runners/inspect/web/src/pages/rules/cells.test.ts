@@ -15,3 +15,9 @@ it("is never another language's", () => expect(cellOf(cut, "", "kor_Hang")).toBe
 it("is the first of a table that is not by language", () => {
   expect(cellOf({ ...cut, key: "samples.domain", limits: { "a.org": 1 } }, "", "kor_Hang")).toBe("a.org");
 });
+
+it("knows a table of languages by its keys where its column is not told", () => {
+  const { key: _key, ...untold } = cut;
+  expect(cellOf({ ...untold, table: "thresholds.multilingual.a" }, "", "kor_Hang")).toBeNull();
+  expect(cellOf({ ...untold, table: "thresholds.sites.a", limits: { "a.org": 1 } }, "", "kor_Hang")).toBe("a.org");
+});

@@ -10,6 +10,8 @@ export function cellOf(cut: Cut, picked: string, language: string): string | nul
   return Object.keys(limits)[0] ?? null;
 }
 
+/** By the column that its keys are of; where that is not told, by what they look like. */
 export function isByLanguage(cut: Cut): boolean {
-  return /language/.test(cut.key ?? cut.table ?? "");
+  if (cut.key) return /language/.test(cut.key);
+  return /language/.test(cut.table ?? "") || Object.keys(cut.limits ?? {}).some((key) => /^[a-z]{3}_[A-Z][a-z]{3}$/.test(key));
 }
