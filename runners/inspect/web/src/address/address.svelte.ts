@@ -4,11 +4,16 @@ export type Query = ReadonlyMap<string, string>;
 export type Edits = Readonly<Record<string, string | null>>;
 
 /** What is chosen on one page and holds on the others. */
-const SHARED = new Set(["source", "language", "reason", "first", "kept", "domain", "text", "changes"]);
+const SHARED = new Set(["source", "language", "reason", "first", "kept", "domain", "day", "text", "changes"]);
 const RANGE = "range.";
 
 export function isShared(key: string): boolean {
   return SHARED.has(key) || key.startsWith(RANGE);
+}
+
+/** Whether a choice says which rows are meant. */
+function isOfRows(key: string): boolean {
+  return isShared(key) && key !== "changes";
 }
 
 export interface Place {
@@ -27,10 +32,16 @@ export function write({ page, query }: Place): string {
   return `#/${page}${parts.length ? `?${parts.join("&")}` : ""}`;
 }
 
-/** Where a link from `place` leads: the shared choices go along, those of one page only within it. */
+/**
+ * Where a link from `place` leads: the shared choices go along, those of one page only within it. Where other rows are
+ * chosen, the page of the list, its sample and its threshold are none of the new list.
+ */
 export function moved(place: Place, page: string, edits: Edits): Place {
   const stays = page === place.page;
   const query = new Map([...place.query].filter(([key]) => stays || isShared(key)));
+  const other = Object.entries(edits).filter(([key, value]) => isOfRows(key) && (value ?? "") !== (place.query.get(key) ?? ""));
+  if (other.length) for (const key of ["page", "sample", "cut"]) query.delete(key);
+  if (other.some(([key]) => key === "reason") && query.get("order") === "edge") query.delete("order");
   for (const [key, value] of Object.entries(edits)) {
     if (value === null || value === "") query.delete(key);
     else query.set(key, value);

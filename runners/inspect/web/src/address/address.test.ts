@@ -21,10 +21,29 @@ describe("the address", () => {
   });
 });
 
+describe("the list in the address", () => {
+  it("begins anew where other rows are chosen", () => {
+    const from = place("#/samples?reason=short&order=edge&cut=1&page=3&sample=ab&language=kor_Hang");
+    expect(write(moved(from, "samples", { language: null }))).toBe("#/samples?order=edge&reason=short");
+    expect(write(moved(from, "samples", { reason: null }))).toBe("#/samples?language=kor_Hang");
+    expect(write(moved(from, "samples", { reason: "long", order: "edge", cut: "2" }))).toBe("#/samples?cut=2&language=kor_Hang&order=edge&reason=long");
+  });
+  it("stays where the same rows are chosen", () => {
+    const from = place("#/samples?reason=short&page=3");
+    expect(write(moved(from, "samples", { reason: "short", sample: "ab" }))).toBe("#/samples?page=3&reason=short&sample=ab");
+  });
+});
+
 describe("the filter in the address", () => {
   it("is what views ask by", () => {
     const { query } = place("#/x?source=web&kept=no&range.text.length.characters=10..&first=short&page=2");
     expect(filterOf(query)).toEqual({ source: "web", first: "short", kept: false, ranges: { "text.length.characters": [10, null] } });
+  });
+  it("has every day of a range", () => {
+    expect(filterOf(place("#/x?day=2024-02-28..2024-03-01").query).day).toEqual(["2024-02-28", "2024-02-29", "2024-03-01"]);
+    expect(filterOf(place("#/x?day=2024-02-28").query).day).toEqual(["2024-02-28"]);
+    expect(filterOf(place("#/x?day=never..later").query).day).toEqual(["never"]);
+    expect(choicesOf(place("#/x?day=2024-02-28..2024-03-01").query)[0]?.value).toBe("2024-02-28 to 2024-03-01");
   });
   it("names what is chosen", () => {
     expect(choicesOf(place("#/x?kept=yes&language=eng_Latn").query).map((choice) => [choice.name, choice.value])).toEqual([

@@ -18,9 +18,30 @@ export function filterOf(query: Query): Filter {
   const kept = query.get("kept");
   if (kept) filter.kept = kept === "yes";
   if (selection.rows.length) filter.rows = selection.rows;
+  const days = daysIn(...daysOf(query));
+  if (days.length) filter.day = days;
   const ranges = rangesOf(query);
   if (Object.keys(ranges).length) filter.ranges = ranges;
   return filter;
+}
+
+/** The first and the last day that are chosen; empty for none. */
+export function daysOf(query: Query): [string, string] {
+  const [from = "", to = ""] = (query.get("day") ?? "").split("..");
+  return [from, to || from];
+}
+
+const DAY_MS = 86_400_000;
+/** More than any store has: an address that is made up ends somewhere. */
+const MOST_DAYS = 50_000;
+
+/** Every day between two, as views name them; what is no day is asked for as it is, and no row has it. */
+function daysIn(from: string, to: string): string[] {
+  if (!from) return [];
+  const [first, last] = [Date.parse(`${from}T00:00Z`), Date.parse(`${to}T00:00Z`)];
+  if (!(last >= first)) return [from];
+  const days = Math.min((last - first) / DAY_MS + 1, MOST_DAYS);
+  return Array.from({ length: Math.floor(days) }, (_, at) => new Date(first + at * DAY_MS).toISOString().slice(0, 10));
 }
 
 export function rangesOf(query: Query): Record<string, Range> {
@@ -46,6 +67,8 @@ export function choicesOf(query: Query): Choice[] {
   }
   const kept = query.get("kept");
   if (kept) choices.push({ key: "kept", name: "decision", value: kept === "yes" ? "kept" : "dropped" });
+  const day = query.get("day");
+  if (day) choices.push({ key: "day", name: "day", value: day.replace("..", " to ") });
   for (const [key, value] of query) {
     if (key.startsWith(RANGE)) choices.push({ key, name: key.slice(RANGE.length), value: value.replace("..", " to ") });
   }

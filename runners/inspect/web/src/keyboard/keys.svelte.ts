@@ -25,6 +25,8 @@ class Keys {
 
   press(event: KeyboardEvent): void {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    // A dialog has the keys to itself: Esc closes it, and does nothing to the page behind.
+    if (document.querySelector("dialog[open]")) return;
     if (event.key !== "Escape" && isWriting(event.target)) return;
     const both = this.#first && performance.now() - this.#first.at < SECOND_KEY_MS ? `${this.#first.key} ${event.key}` : null;
     this.#first = null;

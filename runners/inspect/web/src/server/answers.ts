@@ -17,6 +17,7 @@ export interface Filter {
   first?: string;
   kept?: boolean;
   domain?: string;
+  day?: readonly string[];
   text?: string;
   ranges?: Record<string, Range>;
   rows?: readonly number[];
@@ -25,6 +26,8 @@ export interface Filter {
 export interface Progress {
   done: number;
   of: number;
+  /** Why it will never be done. */
+  failed?: string | null;
 }
 
 export interface Column {
@@ -44,6 +47,8 @@ export interface StoreAnswer {
   name: string;
   recipe: string | null;
   generation: number;
+  /** The newest one, which may have been written since this store was opened. */
+  latest?: number;
   rows: number;
   bytes: number;
   sources: { name: string; rows: number }[];

@@ -40,16 +40,16 @@ export interface ClusterRow {
   kept: string | null;
   undecided: string | null;
   text: string | null;
-  examples?: { id: string; text: string | null; item?: number | null }[];
+  examples?: { id: string; text: string | null; row?: string; item?: number | null }[];
 }
 
 export interface Clusters {
   kinds: string[];
   kind: string;
   of_items: boolean;
-  summary: { means: string; of: string; rows: number; clusters: number; rows_in_clusters: number; surplus: number; share: number; stale: boolean };
+  summary: { means: string; of: string; rows: number; clusters: number; rows_in_clusters: number; surplus: number; share: number; stale: boolean | null };
   sizes: Record<string, number>;
-  alarms: Record<string, unknown>[];
+  alarms: { message: string }[];
   remarks: string[];
   page: number;
   pages: number;
@@ -68,7 +68,10 @@ export interface Member {
   characters?: number | null;
   similarity?: number | null;
   by?: string | null;
-  /** The reason for which it is dropped; null if it stays. */
+  /** Whether it is kept, whatever rule drops it, and the first that does; null where the rules decide nothing. */
+  kept?: boolean | null;
+  first?: string | null;
+  /** The reason of duplicates for which it is dropped; null if it stays for its cluster. */
   goes: string | null;
   duplicate_of?: string | null;
   equal?: boolean | null;
@@ -86,7 +89,7 @@ export interface Cluster {
   rows: number | null;
   found: number;
   forgotten: number;
-  kept: string;
+  kept: string | null;
   undecided: string | null;
   why: string[];
   members: Member[];
@@ -125,6 +128,7 @@ export interface Shards {
   page: number;
   pages: number;
   outliers: number;
+  undecided?: string | null;
 }
 
 export interface Moves {
@@ -144,6 +148,9 @@ export interface ChangedSample {
 }
 
 export interface Diff {
+  /** Rows of each source that only one side has: they are not compared. */
+  only_old?: Record<string, number> | null;
+  only_new?: Record<string, number> | null;
   /** What there is to compare with; given where nothing is asked for. */
   choices?: { generations: number[]; recipes: string[]; stores: string[] };
   old: string;
@@ -160,14 +167,16 @@ export interface Stratum {
   stratum: string;
   available: number;
   asked: number | null;
-  given: number;
-  share: number;
+  given: number | null;
+  share: number | null;
   epochs: number | null;
 }
 
 export interface Mixture {
   unit: string;
-  outputs: { output: string; available: number; asked: number | null; given: number; epochs: number | null; samples: number }[];
+  outputs: { output: string; available: number | null; asked: number | null; given: number | null; epochs: number | null; samples: number | null }[];
+  /** What the rules keep and no output may take. */
+  left_out?: { reason: string; samples: number; share: number | null }[];
   by_output: { name: string; strata: Stratum[] }[];
   notes: string[];
 }
@@ -175,7 +184,7 @@ export interface Mixture {
 export interface FamilyShare {
   family: string;
   share_asked: number | null;
-  share_given: number;
+  share_given: number | null;
   epochs: number | null;
 }
 

@@ -10,6 +10,9 @@ export interface Cut {
   /** Null where the threshold is a cell of a table, by language or another key. */
   value: number | null;
   by_language: boolean;
+  /** The table of thresholds, and the column whose values are its keys. */
+  table?: string | null;
+  key?: string | null;
   limits?: Record<string, number> | null;
 }
 
@@ -61,15 +64,17 @@ export type Change = Moved | Written | Removed;
 export interface Histogram {
   edges: number[];
   counts: number[];
-  kept?: number[];
+  kept?: number[] | null;
   nulls: number;
   ends?: [number, number] | null;
   thresholds: { value: number | null; reason: string; list: string; cut: number; op: string }[];
 }
 
+/** Rows, and the amount in the unit that was asked for. */
 export interface Amount {
   rows: number;
-  bytes: number;
+  bytes?: number;
+  tokens?: number;
 }
 
 export interface BeforeAfter {
@@ -104,7 +109,8 @@ export interface Group {
   label: string | null;
   edge: number | null;
   rows: number;
-  kept: number;
+  /** Null where the rules decide nothing. */
+  kept: number | null;
   chosen: boolean;
 }
 
@@ -117,7 +123,8 @@ export interface LinkedChart {
 
 export interface Linked {
   rows: number;
-  kept: number;
+  kept: number | null;
+  undecided?: string | null;
   dimensions: LinkedChart[];
   progress?: Progress | null;
 }
@@ -130,7 +137,13 @@ export interface HeatCell {
 
 export interface Heatmap {
   languages: { code: string; rows: number; kept: number }[];
-  rules: { reason: string; list: string; cells: HeatCell[] }[];
+  rules: {
+    reason: string;
+    list: string;
+    cells: HeatCell[];
+    /** Of all languages, those that have no column too. */
+    all?: { fires: number; first: number };
+  }[];
   more_languages: number;
   progress?: Progress | null;
 }

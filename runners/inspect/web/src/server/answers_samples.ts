@@ -19,12 +19,17 @@ export interface SampleRow {
 }
 
 export interface Samples {
-  total: number;
+  /** Null while texts are still searched. */
+  total: number | null;
   rows: SampleRow[];
   page: number;
   size: number;
-  /** Of a search in texts that could not read them all: how far it came. */
-  searched?: { done: number; of: number } | null;
+  /** Of a search in texts: the samples found, and how far it came. */
+  found?: number;
+  rows_read?: number;
+  rows_in_all?: number;
+  /** Why the rules decide nothing here. */
+  undecided?: string | null;
 }
 
 /** Places are those of the raw text, in UTF-16 units. */
@@ -49,6 +54,7 @@ export interface MediaItem {
   width?: number | null;
   height?: number | null;
   seconds?: number | null;
+  blurred?: boolean;
 }
 
 export interface RuleOfSample {
@@ -80,6 +86,11 @@ export interface Sample {
   not_edited: string[];
   layers: Record<string, Record<string, unknown>>;
   decision: Decided;
+  why_undecided?: string | null;
+  /** Why the text as exported is not known, such as a key that is missing. */
+  why_not_exported?: string | null;
   media: MediaItem[];
+  /** Items of media beyond those that are listed. */
+  more_media?: number;
   captions: { text: string; origin?: string | null; language?: string | null }[];
 }

@@ -37,3 +37,11 @@ it("says so when the server is gone", async () => {
   vi.stubGlobal("fetch", () => Promise.reject(new TypeError("Failed to fetch")));
   await expect(ask("store", {})).rejects.toMatchObject({ kind: "unreachable" });
 });
+
+it("has lanes of its own tab", async () => {
+  answer('{"ok": true, "answer": {}}');
+  await ask("funnel", {}, { lane: "x" });
+  await ask("funnel", {});
+  expect(asked[0]?.body["tab"]).toMatch(/^[0-9a-f-]{36}$/);
+  expect(asked[1]?.body).toEqual({});
+});

@@ -10,10 +10,13 @@ interface Reply {
   answer?: unknown;
   why?: string;
   kind?: Kind;
+  command?: string | null;
 }
 
 /** Within a lane the server drops what it still computes for an older turn. */
 let lastTurn = Date.now();
+/** Tabs of a browser have lanes of their own. */
+const TAB = crypto.randomUUID();
 
 export interface AskOptions {
   lane?: string;
@@ -21,7 +24,7 @@ export interface AskOptions {
 }
 
 export async function ask<V extends View>(view: V, question: Question, options: AskOptions = {}): Promise<Answers[V]> {
-  const lane = options.lane ? { lane: options.lane, turn: ++lastTurn } : {};
+  const lane = options.lane ? { lane: options.lane, turn: ++lastTurn, tab: TAB } : {};
   const init: RequestInit = {
     method: "POST",
     headers: { "Content-Type": "application/json" },
@@ -38,7 +41,7 @@ export async function ask<V extends View>(view: V, question: Question, options: 
     throw new Failure("the server does not answer; is `winnow inspect` still running in its terminal?", "unreachable");
   }
   const reply = parsed(text);
-  if (!reply.ok) throw new Failure(reply.why ?? "the server gave no reason", reply.kind ?? "error");
+  if (!reply.ok) throw new Failure(reply.why ?? "the server gave no reason", reply.kind ?? "error", reply.command ?? null);
   return reply.answer as Answers[V];
 }
 

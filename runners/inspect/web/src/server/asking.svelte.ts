@@ -1,7 +1,7 @@
 /** A question that follows the page's state: asked again when it changes, the newest answer shown. */
 
 import { ask, type Question } from "./ask";
-import type { Answers, View } from "./answers";
+import type { Answers, Progress, View } from "./answers";
 import { Failure } from "./failure";
 
 /** While an answer is on its way a newer question waits for it this long, so that a dragged slider shows steps. */
@@ -92,7 +92,9 @@ export class Asking<V extends View> {
     } catch (error) {
       if (this.#running !== run) return;
       const failure = error instanceof Failure ? error : new Failure(String(error), "error");
-      if (failure.kind !== "cancelled") {
+      // Work that is given up for the question that waits is nothing to tell; all else ends with a line, never with an
+      // older answer as if it were this one.
+      if (this.#next === null) {
         this.failure = failure;
         this.answer = null;
       }
@@ -105,9 +107,12 @@ export class Asking<V extends View> {
   }
 }
 
-function isPartial(answer: unknown): boolean {
-  if (typeof answer !== "object" || answer === null || !("progress" in answer)) return false;
-  const progress = answer.progress as { done?: number; of?: number; frame?: { done: number; of: number } } | null;
-  const counted = progress?.frame ?? progress;
-  return counted?.done !== undefined && counted.of !== undefined && counted.done < counted.of;
+/** Whether a later answer to the same question will have more: rows are being counted, or texts searched. */
+export function isPartial(answer: unknown): boolean {
+  if (typeof answer !== "object" || answer === null) return false;
+  const given = answer as { total?: number | null; rows?: unknown[]; size?: number; progress?: Progress | { frame: Progress } | null };
+  // A search reads on only for a page that is not full.
+  if (given.total === null) return (given.rows?.length ?? 0) < (given.size ?? 0);
+  const progress = given.progress && "frame" in given.progress ? given.progress.frame : given.progress;
+  return progress ? progress.done < progress.of && !progress.failed : false;
 }

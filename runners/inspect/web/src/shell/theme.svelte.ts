@@ -13,14 +13,26 @@ class Themes {
 
   next(): void {
     this.chosen = ORDER[(ORDER.indexOf(this.chosen) + 1) % ORDER.length] ?? "system";
-    localStorage.setItem(KEY, this.chosen);
+    keep(this.chosen);
     show(this.chosen);
   }
 }
 
 function read(): Theme {
-  const kept = localStorage.getItem(KEY);
-  return kept === "light" || kept === "dark" ? kept : "system";
+  try {
+    const kept = localStorage.getItem(KEY);
+    return kept === "light" || kept === "dark" ? kept : "system";
+  } catch {
+    return "system"; // a browser that keeps nothing for a page
+  }
+}
+
+function keep(theme: Theme): void {
+  try {
+    localStorage.setItem(KEY, theme);
+  } catch {
+    // It holds as long as the page.
+  }
 }
 
 function show(theme: Theme): void {

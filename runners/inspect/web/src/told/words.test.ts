@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { completions, wordAt } from "./words";
+import { completions, quoted, wordAt } from "./words";
 
 const WORDS = ["text.length.characters", "text.language.code", "length", "samples.url"];
 
@@ -13,3 +13,11 @@ it("offers what begins with the word, then what has it inside", () => {
 });
 
 it("offers nothing for a word that is whole", () => expect(completions(WORDS, "samples.url")).toEqual([]));
+
+it("quotes names with dots for SQL, and completes them with or without a quote begun", () => {
+  const words = WORDS.map(quoted);
+  expect(quoted("length")).toBe("length");
+  expect(completions(words, "samples")).toEqual(['"samples.url"']);
+  expect(completions(words, '"samples')).toEqual(['"samples.url"']);
+  expect(wordAt('SELECT "samples.u', 17)).toEqual({ start: 7, word: '"samples.u' });
+});

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { byLanguage, byReason } from "./sums";
+import { byLanguage, byReason, leftOut } from "./sums";
 
 it("adds up what changes sides by language, without languages where nothing does", () => {
   const cell = { source: "web", lost: 2, gained: 0 };
@@ -19,4 +19,8 @@ it("has a line for each reason on either side, the largest first", () => {
     { name: "long", dropped: 0, kept: 3 },
     { name: "short", dropped: 1, kept: 1 },
   ]);
+});
+
+it("tells what only one side has", () => {
+  expect(leftOut({ old: "a.yaml", new: "b.yaml", only_old: { web: 1200 }, only_new: null })).toEqual(["Only a.yaml has 1,200 rows of web: left out."]);
 });

@@ -1,6 +1,7 @@
 /** The rows that change sides, added up by language or by reason. */
 
 import type { Diff, Moves } from "../../server/answers";
+import { count } from "../../told/numbers";
 
 export interface Sides {
   name: string;
@@ -32,4 +33,15 @@ function added(dropped: Counted, kept: Counted): Sides[] {
   for (const one of dropped) of(one.name).dropped += one.rows;
   for (const one of kept) of(one.name).kept += one.rows;
   return [...sums.values()].filter((one) => one.dropped || one.kept).sort((one, other) => other.dropped + other.kept - one.dropped - one.kept);
+}
+
+/** What only one side has, which is not compared, in sentences. */
+export function leftOut(diff: Pick<Diff, "old" | "new" | "only_old" | "only_new">): string[] {
+  const sides: [string, Record<string, number>][] = [
+    [diff.old, diff.only_old ?? {}],
+    [diff.new, diff.only_new ?? {}],
+  ];
+  return sides.flatMap(([side, only]) =>
+    Object.entries(only).map(([source, rows]) => `Only ${side} has ${count(rows)} ${rows === 1 ? "row" : "rows"} of ${source}: left out.`),
+  );
 }

@@ -1,6 +1,6 @@
 /** Which charts are shown, and what is chosen in them, as the address says it. */
 
-import { rangesOf } from "../../address/filter";
+import { daysOf, rangesOf } from "../../address/filter";
 import type { Query } from "../../address/address.svelte";
 import type { Choice, Column } from "../../server/answers";
 
@@ -16,10 +16,10 @@ export function measuresOf(query: Query, columns: readonly Column[]): string[] {
   return TELLING.filter((name) => names.has(name)).slice(0, 3);
 }
 
-/** Choices by chart; the first reason is a chart of its own, other rules that fire are not. */
+/** Choices by chart; a site is none of them, as its chart has only the most frequent. The first reason is a chart of its own, other rules that fire are not. */
 export function choicesOf(query: Query, days: readonly string[]): Record<string, Choice> {
   const choices: Record<string, Choice> = { ...rangesOf(query) };
-  for (const key of ["source", "language", "domain"]) {
+  for (const key of ["source", "language"]) {
     const value = query.get(key);
     if (value) choices[key] = [value];
   }
@@ -31,9 +31,4 @@ export function choicesOf(query: Query, days: readonly string[]): Record<string,
   const within = days.filter((day) => from !== "" && day >= from && day <= to);
   if (within.length) choices["day"] = within;
   return choices;
-}
-
-export function daysOf(query: Query): [string, string] {
-  const [from = "", to = ""] = (query.get("day") ?? "").split("..");
-  return [from, to || from];
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { boxOf, frameOf, nearest, within } from "./scatter";
+import { apart, boxOf, frameOf, nearest, shortened, within } from "./scatter";
 
 const X = [0, 10, 5];
 const Y = [0, 10, 5];
@@ -17,4 +17,15 @@ it("selects by a box, however it was dragged", () => {
 it("finds the nearest point within reach", () => {
   expect(nearest(X, Y, FRAME, [103, 60])).toBe(2);
   expect(nearest(X, Y, FRAME, [150, 60])).toBeNull();
+});
+
+it("writes names that lie over none of a larger cluster, and not all of a long one", () => {
+  const names = [
+    { words: "law court", x: 50, y: 50 },
+    { words: "judge", x: 60, y: 55 },
+    { words: "news", x: 150, y: 50 },
+    { words: "", x: 300, y: 300 },
+  ];
+  expect(apart(names, () => 40).map((name) => name.words)).toEqual(["law court", "news"]);
+  expect(shortened("a".repeat(40))).toBe(`${"a".repeat(27)}…`);
 });

@@ -59,6 +59,31 @@ export function nearest(x: readonly number[], y: readonly number[], frame: Frame
   return best;
 }
 
+interface Name {
+  words: string;
+  x: number;
+  y: number;
+}
+
+const NAME_TALL = 14;
+const MOST_LETTERS = 28;
+
+export function shortened(words: string): string {
+  const letters = [...words];
+  return letters.length > MOST_LETTERS ? `${letters.slice(0, MOST_LETTERS - 1).join("")}…` : words;
+}
+
+/** The names, of which earlier ones come first, that lie over none before them. */
+export function apart(names: readonly Name[], wideOf: (words: string) => number): Name[] {
+  const there: (Name & { half: number })[] = [];
+  for (const name of names) {
+    const half = wideOf(name.words) / 2 + 4;
+    const isFree = there.every((one) => Math.abs(one.x - name.x) >= one.half + half || Math.abs(one.y - name.y) >= NAME_TALL);
+    if (name.words && isFree) there.push({ ...name, half });
+  }
+  return there;
+}
+
 function ends(values: readonly number[]): [number, number] {
   let low = Infinity;
   let high = -Infinity;
