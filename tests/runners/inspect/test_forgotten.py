@@ -56,7 +56,9 @@ def test_a_forgotten_sample_is_nowhere(tmp_path: Path) -> None:
         ids = [row[0] for row in found]
         assert len(ids) == 1
         page.view("labels", set={"id": ids[0], "label": "good"})
-        assert SECRET in everything(page, ids)
+        shown = everything(page, ids)
+        assert SECRET in shown
+        assert SECRET.encode().hex() in shown  # as the first bytes of the record that was quarantined
     assert main(["forget", str(recipe), "--url", f"https://{SECRET}.example/3", "--quiet"]) == 0
     with served(opened(recipe)) as page:
         shown = everything(page, ids)
@@ -64,3 +66,4 @@ def test_a_forgotten_sample_is_nowhere(tmp_path: Path) -> None:
         assert page.view("labels", export="good.jsonl", **{"as": "reference"})["ok"] is False
     at = shown.find(SECRET)
     assert at < 0, shown[max(0, at - 200) : at + 200]
+    assert SECRET.encode().hex() not in shown
