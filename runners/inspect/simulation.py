@@ -115,6 +115,9 @@ def slider_of(
     if len(changed.changes) != 1 or len(changed.moved) != 1 or frame.rows < SLIDING_ROWS:
         return None
     (move,) = changed.moved
+    _, other = _compared(frame.rules, changed.program)
+    if [(rule.phase, rule.rule.reason) for rule in other] != [move.rule]:
+        return None  # other rules read the cell of the table, too
     number = next(at for at, one in enumerate(frame.rules.rules) if (one.phase, one.rule.reason) == move.rule)
     one, kind = frame.rules.rules[number], opened.tables.columns.get(move.cut.column)
     if one.phase == "items" or (one.phase == "eligible" and frame.rules.choice is not None):
