@@ -100,7 +100,7 @@ def simulated(opened: Opened, changed: ChangedRecipe, *, settle: bool) -> Simula
     tried = _Tried.of(frame.rules, changed.program)
     if tried.of_items or (settle and not tried.exact):
         key = "settled", fingerprint_of(changed.written[0])
-        return opened.kept.get(key, lambda: _settled(opened, frame, changed))
+        return opened.kept.get(key, lambda: _settled(opened, frame, changed), newest_of="settled")
     return Simulation(frame, _free(opened, frame, changed, tried.same, tried.other), tried.exact)
 
 
@@ -135,7 +135,7 @@ def slider_of(
         return _Made(make_slider(opened, frame, rule_at, move, free & rows, rows, weights_of(opened, frame, unit)))
 
     key = "slider", move.rule, move.cut, move.language, unit, json.dumps(filter_, sort_keys=True)
-    found = opened.kept.begin(key, make)
+    found = opened.kept.begin(key, make, newest_of="slider")
     return None if found is None else found.slider
 
 
