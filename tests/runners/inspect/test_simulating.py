@@ -11,6 +11,8 @@ import pytest
 from tests.property_sizes import scaled
 from tests.runners.inspect.opened_stores import ask, opened, plan, write_store
 from winnow.runners.inspect import simulation
+from winnow.runners.inspect.cancelling import CancelledError, cancellable
+from winnow.runners.inspect.frame import fill_frame, frame_of
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.schemas.errors import WinnowError
@@ -235,3 +237,9 @@ def test_a_cell_that_two_rules_read_moves_both(
         ask(shown, "patch", changes=asked["changes"], save=saved.name)
         assert settled["kept"]["after"]["rows"] == plan(saved).kept.rows
     assert all(key[0] != "slider" for key, _ in shown.kept.items())
+
+
+def test_a_frame_that_nobody_waits_for_is_not_filled(without_duplicates: Path) -> None:
+    pinned = frame_of(opened(without_duplicates)).pinned
+    with cancellable(lambda: True), pytest.raises(CancelledError):
+        fill_frame(pinned)
