@@ -1,6 +1,6 @@
 """Registers what a store has written elsewhere, so that forgetting can say where copies may be.
 
-Each writer of decisions, reports, robots.txt files, maps or exports puts one small record with the path and the
+Each writer of decisions, reports, robots.txt files, maps, labels or exports puts one small record with the path and the
 generation, before it writes: so what a killed command leaves is known, too. The record is put twice, since nothing
 else of the store would tell that one is lost; what has only one of both is known all the same, and `gc` puts the other
 again.
@@ -32,7 +32,7 @@ from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import ID_BYTES, content_name
 from winnow.schemas.records import from_json, to_json
 
-DECISIONS, REPORT, ROBOTS, EXPORT, MAP = "decisions", "report", "robots", "export", "map"
+DECISIONS, REPORT, ROBOTS, EXPORT, MAP, LABELS = "decisions", "report", "robots", "export", "map", "labels"
 
 _WRITE_AGAIN = {
     DECISIONS: "winnow plan RECIPE --decisions {path}",
@@ -40,6 +40,7 @@ _WRITE_AGAIN = {
     ROBOTS: "winnow robots STORE --output {path}",
     EXPORT: "winnow export RECIPE --replace",
     MAP: "winnow vectors RECIPE --atlas {path}",
+    LABELS: "rm {path} && winnow gc STORE --gone",  # it is never written over
 }
 
 
@@ -47,7 +48,7 @@ _WRITE_AGAIN = {
 class Output:
     """`outputs/<content>.json`: one file or folder with content of a generation."""
 
-    kind: str  # decisions, report, robots, export or map; not a plan, which only has counts
+    kind: str  # decisions, report, robots, export, map or labels; not a plan, which only has counts
     path: str  # absolute, or with its scheme
     generation: int
 

@@ -71,16 +71,24 @@ def spread_rows(rows: Rows, most: int) -> Rows:
     return rows[np.unique(starts[:, None] + np.arange(long))]
 
 
-def read_vectors(store: Store, generation: Generation, layer: str, starts: Rows, rows: Rows) -> SampledVectors:
+def read_vectors(
+    store: Store, generation: Generation, layer: str, starts: Rows, rows: Rows, most: int | None = None
+) -> SampledVectors:
     """The vectors of these ascending rows, as far as they have any; `starts`: the first row of each shard, and the
-    end."""
+    end.
+
+    `most`: of rows with many vectors only the first are read, so that there are no more than this, or one of each row.
+    """
     bounds = np.searchsorted(rows, starts)
     found: list[tuple[Rows, Rows, Floats]] = []
     for number, shard in enumerate(store.manifest(generation, layer)):
         own = rows[bounds[number] : bounds[number + 1]]
         if len(own):
             table = read_rows(store.objects, shard.object, (own - starts[number]).tolist(), ["vector"])
-            found.append(_vectors(own, table["vector"].combine_chunks()))
+            vectors = _vectors(own, table["vector"].combine_chunks())
+            found.append(
+                vectors if most is None else _first_of_each(*vectors, max(len(own), most * len(own) // len(rows)))
+            )
     lengths = Counter(one[2].shape[1] for one in found if len(one[0]))
     wide = lengths.most_common(1)[0][0] if lengths else 0  # layers of several keys may have vectors of other models
     some = [one for one in found if len(one[0]) and one[2].shape[1] == wide]
@@ -122,6 +130,15 @@ def _vectors(rows: Rows, values: pa.Array) -> tuple[Rows, Rows, Floats]:
     flat = values.filter(pa.array(there)).flatten().to_numpy(zero_copy_only=False).astype(np.float32)
     count = int(there.sum())
     return rows[there], items[there], flat.reshape(count, -1) if count else np.zeros((0, 0), np.float32)
+
+
+def _first_of_each(rows: Rows, items: Rows, vectors: Floats, most: int) -> tuple[Rows, Rows, Floats]:
+    """The first vector of every row, then the second of those that have two, and so on, up to a number of vectors."""
+    if len(rows) <= most:
+        return rows, items, vectors
+    before = np.arange(len(rows)) - np.searchsorted(rows, rows)  # vectors of the same row
+    some = np.sort(np.argsort(before, kind="stable")[:most])
+    return rows[some], items[some], vectors[some]
 
 
 def map_vectors(vectors: Floats) -> VectorMap:

@@ -17,7 +17,7 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.rule_presets import ProgramRule, expand_rules
 from winnow.pipelines.binding.rules import RuleProgram, rule_program
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.recipe_edits import with_item, with_list_of, with_value, without_item
+from winnow.runners.inspect.recipe_edits import value_at, with_item, with_list_of, with_value, without_item
 from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import suggestion
@@ -54,18 +54,14 @@ class ChangedRecipe:
         """About the bytes of a recipe."""
         return 1 << 16
 
-    @cached_property
+    @property
     def written(self) -> tuple[str, Recipe]:
         """The recipe's text with the changes, and what it says."""
-        text, recipe = recipe_text(self.bound), self.bound.config
-        try:
-            for change in self.changes:
-                text = _edited(text, recipe, change)
-                recipe = recipe_from_text(text, self.bound.file, os.environ)
-                _require_made(recipe, change)
-        except RecipeError as error:
-            raise AskedError(str(error).splitlines()[0]) from None
-        return text, recipe
+        return self._made.text, self._made.recipe
+
+    @cached_property
+    def _made(self) -> "_Written":
+        return _written(self.bound, self.changes)
 
 
 def changed_recipe(opened: Opened, changes: object) -> ChangedRecipe:
@@ -84,23 +80,66 @@ def changed_recipe(opened: Opened, changes: object) -> ChangedRecipe:
     return found
 
 
-def _changed(bound: BoundRecipe, changes: Sequence[Change]) -> ChangedRecipe:
-    """The changed rules: of thresholds that move at once, of all other changes from the text with them."""
-    program = bound.rules
-    moved: list[Moved] = []
-    for change in changes:
-        if "cut" in change and not change.get("remove"):
-            one = _only(_meant(program.rules, change), change, program.rules)
-            moved.append(_move(one, change))
-    plain = ChangedRecipe(bound, changes, program, tuple(moved))
-    if len(moved) == len(changes):
-        for move in moved:
-            program = with_move(program, move)
-        return replace(plain, program=program)
+@dataclass(frozen=True)
+class _Written:
+    """A recipe's text with changes, each of what those before it have left."""
+
+    text: str
+    recipe: Recipe
+    moved: tuple[Moved, ...]
+
+
+def _written(bound: BoundRecipe, changes: Sequence[Change]) -> _Written:
+    text, recipe, moves = recipe_text(bound), bound.config, _Moves()
     try:
-        return replace(plain, program=rule_program(plain.written[1], bound.columns))
+        for change in changes:
+            rules = expand_rules(recipe)
+            move = moves.next(rules, change) if _is_move(change) else None
+            text = _edited(text, recipe, rules, change, move)
+            recipe = recipe_from_text(text, bound.file, os.environ)
+            _require_made(recipe, change)
     except RecipeError as error:
         raise AskedError(str(error).splitlines()[0]) from None
+    return _Written(text, recipe, tuple(moves.made))
+
+
+def _changed(bound: BoundRecipe, changes: Sequence[Change]) -> ChangedRecipe:
+    """The changed rules: of thresholds that move at once, of all other changes from the text with them."""
+    if all(map(_is_move, changes)):
+        program, moves = bound.rules, _Moves()
+        for change in changes:
+            program = with_move(program, moves.next(program.rules, change))
+        return ChangedRecipe(bound, changes, program, tuple(moves.made))
+    written = _written(bound, changes)
+    try:
+        program = rule_program(written.recipe, bound.columns)
+    except RecipeError as error:
+        raise AskedError(str(error).splitlines()[0]) from None
+    return ChangedRecipe(bound, changes, program, written.moved)
+
+
+class _Moves:
+    """The thresholds that changes move, in their order."""
+
+    def __init__(self) -> None:
+        self.made: list[Moved] = []
+        self._seen: set[tuple[object, ...]] = set()
+
+    def next(self, rules: Sequence[ProgramRule], change: Change) -> Moved:
+        """What a change moves of rules with the changes before; AskedError if one of these moves the same."""
+        one = _only(_meant(rules, change), change, rules)
+        move = _move(one, change)
+        cell = (move.cut.table, move.language)  # of a table: whichever rule's it is
+        what = (*move.rule, change["cut"]) if move.language is None else cell
+        if what in self._seen:
+            raise AskedError(f"changes: threshold {change['cut']} of {one.rule.reason} is moved twice; move it once")
+        self._seen.add(what)
+        self.made.append(move)
+        return move
+
+
+def _is_move(change: Change) -> bool:
+    return "cut" in change and not change.get("remove")
 
 
 def with_move(program: RuleProgram, move: Moved) -> RuleProgram:
@@ -132,15 +171,14 @@ def recipe_text(bound: BoundRecipe) -> str:
     return text
 
 
-def _edited(text: str, recipe: Recipe, change: Change) -> str:
-    rules = expand_rules(recipe)
+def _edited(text: str, recipe: Recipe, rules: Sequence[ProgramRule], change: Change, move: Moved | None) -> str:
     found = _meant(rules, change)
     if change.get("remove"):
         return _without(text, recipe, _only(found, change, rules))
-    if "cut" in change:
+    if move is not None:
         one = _only(found, change, rules)
-        move = _move(one, change)
         if move.language is None:
+            _require_plain(text, recipe, one)
             return _with_condition(text, recipe, one, with_limit(one.rule.drop, move.cut, move.limit), None)
         _, table, column = move.cut.table.split(".", 2)
         value = int(move.limit) if move.limit.is_integer() else move.limit
@@ -188,6 +226,16 @@ def _with_condition(text: str, recipe: Recipe, one: ProgramRule, drop: str, when
     written = drop.replace("${", "$${")
     own = with_value(own, (*path, "drop"), written)
     return own if when_null is None else with_value(own, (*path, "when_null"), str(when_null))
+
+
+def _require_plain(text: str, recipe: Recipe, one: ProgramRule) -> None:
+    """Check that a condition says all it means: what it takes from the environment is not written into a recipe."""
+    written = value_at(_own(text, recipe, one.phase), (*_path(one.path), "drop"))
+    if written is not None and "${" in written.replace("$${", ""):
+        raise AskedError(
+            f"the condition of {one.rule.reason} takes a value from the environment (${{…}}); move its threshold by "
+            f"hand in {recipe.file}"
+        )
 
 
 def _without(text: str, recipe: Recipe, one: ProgramRule) -> str:

@@ -1,16 +1,18 @@
 """What views have computed and may need again, up to a number of bytes: the longest unused is dropped first.
 
 Each value is made once, in a thread of its own: requests that need it wait together, and one that is cancelled leaves
-the work to the others.
+the work to the others. Work that nobody waits for any longer is ended, and so is older work of a kind of which only the
+newest is wanted.
 """
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
-from winnow.runners.inspect.cancelling import check_cancelled
+from winnow.runners.inspect.cancelling import cancellable, check_cancelled
 
 MAX_BYTES: Final = 360 << 20
 _POLL_SECONDS: Final = 0.05
@@ -28,6 +30,17 @@ class Sized(Protocol):
 Value = TypeVar("Value", bound=Sized)
 
 
+@dataclass(eq=False)
+class _Making:
+    """A value that is being made."""
+
+    newest_of: str | None
+    goes_on: bool  # even if nobody waits
+    ended: threading.Event = field(default_factory=threading.Event)  # seen by `check_cancelled` where it is made
+    future: Future[Any] = field(default_factory=Future)  # Any: its key says which type
+    waiting: int = 0
+
+
 class Kept:
     """Values by key. Safe to use from several threads."""
 
@@ -36,7 +49,7 @@ class Kept:
         self._lock = threading.Lock()
         self._values: OrderedDict[Hashable, Any] = OrderedDict()  # Any: keys say which type
         self._staying: set[Hashable] = set()
-        self._making: dict[Hashable, Future[Any]] = {}
+        self._making: dict[Hashable, _Making] = {}
 
     @property
     def nbytes(self) -> int:
@@ -51,10 +64,13 @@ class Kept:
                 self._values.move_to_end(key)
             return self._values.get(key)
 
-    def get(self, key: Hashable, make: Callable[[], Value], *, stays: bool = False) -> Value:
+    def get(
+        self, key: Hashable, make: Callable[[], Value], *, stays: bool = False, newest_of: str | None = None
+    ) -> Value:
         """The value of a key, made if it is not there; CancelledError if the request is cancelled while it waits.
 
-        What `make` raises is raised here, and nothing is kept. `stays`: it is never dropped for others.
+        What `make` raises is raised here, and nothing is kept. `stays`: it is never dropped for others, and made to its
+        end; `newest_of`: ends what else of this kind is being made.
         """
         with self._lock:
             if stays:
@@ -63,44 +79,70 @@ class Kept:
                 self._values.move_to_end(key)
                 found: Value = self._values[key]
                 return found
-            future = self._start(key, make)
-        while not wait([future], _POLL_SECONDS).done:
-            check_cancelled()
-        made: Value = future.result()
-        return made
+            making = self._start(key, make, newest_of, goes_on=stays)
+            making.waiting += 1
+        try:
+            while not wait([making.future], _POLL_SECONDS).done:
+                check_cancelled()
+            made: Value = making.future.result()
+            return made
+        finally:
+            with self._lock:
+                making.waiting -= 1
+                if not making.waiting and not making.goes_on:
+                    self._end(key, making)
 
-    def begin(self, key: Hashable, make: Callable[[], Value]) -> Value | None:
+    def begin(self, key: Hashable, make: Callable[[], Value], *, newest_of: str | None = None) -> Value | None:
         """The value of a key if it is there; else None, and the value is made meanwhile."""
         with self._lock:
             if key not in self._values:
-                self._start(key, make)
+                self._start(key, make, newest_of, goes_on=True)
                 return None
             self._values.move_to_end(key)
             found: Value = self._values[key]
             return found
 
-    def _start(self, key: Hashable, make: Callable[[], Value]) -> "Future[Any]":
+    def _start(self, key: Hashable, make: Callable[[], Value], newest_of: str | None, *, goes_on: bool) -> _Making:
         """The value that is being made, begun if it is not; the lock is held."""
-        future = self._making.get(key)
-        if future is None:
+        making = self._making.get(key)
+        if making is None:
+            for other, one in list(self._making.items()):
+                if newest_of is not None and one.newest_of == newest_of:
+                    self._end(other, one)
+            making = self._making[key] = _Making(newest_of, goes_on)
             alone = ThreadPoolExecutor(1)
-            future = self._making[key] = alone.submit(self._made, key, make)
+            making.future = alone.submit(self._made, key, make, making)
             alone.shutdown(wait=False)
-        return future
+        making.goes_on |= goes_on
+        return making
 
-    def _made(self, key: Hashable, make: Callable[[], Value]) -> Value:
+    def _end(self, key: Hashable, making: _Making) -> None:
+        """Give up what is being made: whoever asks for it from now on begins anew; the lock is held."""
+        making.ended.set()
+        if self._making.get(key) is making:
+            del self._making[key]
+
+    def _made(self, key: Hashable, make: Callable[[], Value], making: _Making) -> Value:
         try:
-            value = make()
+            with cancellable(making.ended.is_set):
+                value = make()
             self.put(key, value)
             return value
         finally:
             with self._lock:
-                del self._making[key]
+                if self._making.get(key) is making:
+                    del self._making[key]
+
+    def end_all(self) -> None:
+        """Give up all that is being made."""
+        with self._lock:
+            for key, making in list(self._making.items()):
+                self._end(key, making)
 
     def wait(self) -> None:
         """Until all is made that was begun."""
         with self._lock:
-            begun = list(self._making.values())
+            begun = [making.future for making in self._making.values()]
         wait(begun)
 
     def items(self) -> list[tuple[Any, Any]]:

@@ -7,15 +7,18 @@ reads it as it is: a good sample has the label 1, a bad one 0.
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.pipelines.reading.chosen_text import first_text
+from winnow.pipelines.forgetting.outputs import LABELS
+from winnow.pipelines.query.recipe_rules import pinned_rules
+from winnow.pipelines.reading.chosen_text import text_of
 from winnow.pipelines.reading.columns import Column, leaf_of
+from winnow.pipelines.reading.text_edits import Edits, with_keys
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
@@ -23,8 +26,8 @@ from winnow.pipelines.store.tables import read_batches, read_rows
 from winnow.runners.inspect.cancelling import check_cancelled
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import AskedError, UnavailableError
-from winnow.runners.stages.lists.whole_file import require_writable, whole_file
-from winnow.schemas.errors import SourceError, WinnowError
+from winnow.runners.stages.lists.whole_file import registered_file, require_writable, whole_file
+from winnow.schemas.errors import RecipeError, SourceError, WinnowError
 
 VALUES: Final[Mapping[str, int]] = {"bad": 0, "good": 1}
 MOST: Final = 100_000
@@ -83,7 +86,10 @@ class LabelsFile:
             _write(self.path, (_line({"id": one, "label": VALUES[name]}) for one, name in labels.items()))
 
     def export(self, opened: Opened, name: str, kind: str) -> Path:
-        """Writes the labels into a new file beside the recipe, with the texts of samples that are still there."""
+        """Writes the labels into a new file beside the recipe, with the texts of samples that are still there.
+
+        The file is registered, so that `winnow forget` names it; its texts have the recipe's edits, as in exports.
+        """
         if Path(name).name != name or name.startswith(".") or not name.endswith(".jsonl"):
             raise AskedError(f"path: expected the name of a file beside {self.path.name}, such as labels-1.jsonl")
         target = self.path.with_name(name)
@@ -93,7 +99,7 @@ class LabelsFile:
         wanted = [sample for sample, label in labels.items() if kind == "train-quality" or label == "good"]
         if not wanted:
             raise WinnowError(f"{self.path}: no sample is labelled {'good' if kind == 'reference' else 'yet'}")
-        texts = dict(texts_of(opened, wanted))
+        texts = dict(texts_of(opened, wanted, _edits(opened) if kind == "reference" else None))
         there = [sample for sample in wanted if texts.get(sample)]
         if not there:
             raise WinnowError(f"{self.path}: none of its samples has a text in the store as it is now")
@@ -101,17 +107,19 @@ class LabelsFile:
         if kind == "train-quality":
             rows = ({"id": row["id"], "label": row["label"]} for row in rows)
         require_writable("path", target)
-        _write(target, map(_line, rows))
+        with registered_file(opened.store.objects, LABELS, target, opened.generation.number):
+            _write(target, map(_line, rows))
         return target
 
 
-def texts_of(opened: Opened, samples: list[str]) -> Iterator[tuple[str, str | None]]:
-    """The texts of samples, by id; forgotten ones are left out."""
+def texts_of(opened: Opened, samples: list[str], edits: Edits | None = None) -> Iterator[tuple[str, str | None]]:
+    """The texts of samples, by id, with edits if there are any; forgotten ones are left out."""
     store, generation = opened.store, opened.generation
     wanted = pa.array([bytes.fromhex(sample) for sample in samples], pa.binary(16))
     hidden = hidden_rows(store, generation)
     columns = _text_columns(opened)
-    objects = {column.layer: store.manifest(generation, column.layer).objects for column in columns}
+    every = (*columns, *(edits.columns if edits is not None else ()))
+    objects = {column.layer: store.manifest(generation, column.layer).objects for column in every}
     for shard in store.manifest(generation, layout.SAMPLES):
         check_cancelled()
         rows = _rows_with(store, shard.object, wanted)
@@ -121,12 +129,15 @@ def texts_of(opened: Opened, samples: list[str]) -> Iterator[tuple[str, str | No
         if not rows:
             continue
         ids = read_rows(store.objects, shard.object, rows, ["id"])["id"].to_pylist()
-        found = []
-        for column in columns:
+        found: dict[str, pa.Array] = {}
+        for column in every:
             path, top = objects[column.layer][shard.shard], column.leaf.partition(".")[0]
             read = read_rows(store.objects, path, rows, [top]).combine_chunks()
-            found.append(leaf_of(read.to_batches()[0], column.leaf))
-        yield from zip((sample.hex() for sample in ids), first_text(found).to_pylist(), strict=True)
+            found[column.name] = leaf_of(read.to_batches()[0], column.leaf)
+        texts = text_of([column.name for column in columns], found)
+        if edits is not None:
+            texts = edits.apply(texts, found).texts
+        yield from zip((sample.hex() for sample in ids), texts.to_pylist(), strict=True)
 
 
 def _rows_with(store: Store, path: str, wanted: pa.Array) -> list[int]:
@@ -144,6 +155,20 @@ def _text_columns(opened: Opened) -> list[Column]:
     assert opened.recipe is not None  # without a recipe there are no labels
     named = (opened.tables.column(name) for name in opened.recipe.config.text if name in opened.tables.columns)
     return list(named) or [Column(layout.SAMPLES, "text")]
+
+
+def _edits(opened: Opened) -> Edits:
+    """Those of the recipe, as an export applies them; a text for which one is not measured is left out."""
+    assert opened.recipe is not None  # without a recipe there are no labels
+    edits = with_keys(
+        [replace(one, when_null="drop") if one.when_null == "error" else one for one in opened.recipe.edits]
+    )
+    layers = sorted({column.layer for column in edits.columns})
+    try:  # as spans of other settings leave in the texts what the recipe takes out
+        pinned_rules(opened.recipe, opened.store, opened.generation, layers)
+    except RecipeError as error:
+        raise UnavailableError(str(error).splitlines()[0]) from None
+    return edits
 
 
 def _require_id(sample: object) -> str:

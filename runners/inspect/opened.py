@@ -1,14 +1,32 @@
 """The store that a page shows, as of one generation, and the recipe by which it is read."""
 
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.query.generation import require_latest_for
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.runners.inspect.kept import Kept
 from winnow.runners.notebook.store_tables import StoreTables
 from winnow.schemas.records import Generation
+
+
+@dataclass(eq=False)
+class _Resolved:
+    """The generation that is shown, looked up once by whichever thread needs it first."""
+
+    found: Generation | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def get(self, look_up: Callable[[], Generation]) -> Generation:
+        with self.lock:
+            if self.found is None:
+                self.found = look_up()
+            return self.found
 
 
 @dataclass(frozen=True)
@@ -17,18 +35,50 @@ class Opened:
 
     store: Store
     recipe: BoundRecipe | None
+    kept: Kept = field(default_factory=Kept, compare=False)
+    _resolved: _Resolved = field(default_factory=_Resolved, compare=False)
 
-    @cached_property
+    @property
     def generation(self) -> Generation:
         """The generation that all views show; StoreError if nothing is ingested yet."""
-        return require_latest_for(self.recipe, self.store)
+        return self._resolved.get(lambda: require_latest_for(self.recipe, self.store))
 
     @cached_property
     def tables(self) -> StoreTables:
         """Its tables for SQL."""
-        return StoreTables(self.store, self.recipe)
+        return StoreTables(self.store, self.recipe, self.generation)
 
-    @cached_property
-    def kept(self) -> Kept:
-        """What views have computed of this generation."""
-        return Kept()
+    def again(self) -> "Opened":
+        """The same generation with nothing computed of it."""
+        return Opened(self.store, self.recipe, _resolved=self._resolved)
+
+
+class Showing:
+    """What a page shows. Safe to use from several threads.
+
+    Forgetting hides rows at once and publishes no generation, so what was computed is dropped when it has happened.
+    """
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self._forgotten: frozenset[str] | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def last(self) -> Opened:
+        """What was shown last."""
+        return self._opened
+
+    def now(self) -> Opened:
+        """What is shown to a request that begins now."""
+        with self._lock:
+            forgotten = _tombstones(self._opened.store.objects)
+            if self._forgotten is not None and forgotten != self._forgotten:
+                self._opened = self._opened.again()
+            self._forgotten = forgotten
+            return self._opened
+
+
+def _tombstones(objects: ObjectStore) -> frozenset[str]:
+    """The names of all, none of which is read."""
+    return frozenset(info.path for info in objects.list(layout.TOMBSTONES))

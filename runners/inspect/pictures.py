@@ -25,6 +25,7 @@ from winnow.pipelines.media.thumbnails import (
 from winnow.pipelines.query.find_sample import Sample
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.store_index import StoreIndex
+from winnow.runners.inspect.cancelling import check_cancelled
 from winnow.runners.inspect.finding import place_of
 from winnow.runners.inspect.frame import frame_of
 from winnow.runners.inspect.opened import Opened
@@ -44,6 +45,7 @@ def picture(opened: Opened, sample_id: str, item: str, size: str | None = None, 
     drawn = opened.kept.get(("pictures", side, unblurred), partial(_Drawn.of, opened, side, unblurred=unblurred))
     place = place_of(opened, frame_of(opened), sample_id)
     wanted = ItemPlace(place.shard.shard, place.row, number)
+    check_cancelled()  # as decoding cannot be ended once it has begun
     found: Thumbnail = drawn.thumbnails.of([wanted])[wanted]
     if not found.shown:
         raise UnavailableError(f"{place.id}, item {number}: {found.status}")

@@ -15,6 +15,14 @@ Path: TypeAlias = Sequence[str | int]
 """Keys of mappings and numbers of lists, from the whole recipe down."""
 
 
+def value_at(text: str, path: Path) -> str | None:
+    """The text of a scalar as it is written, before anything of the environment is put into it; None for no scalar."""
+    node: yaml.Node | None = _composed(text)
+    for key in path:
+        node = None if node is None else _child(node, key)
+    return str(node.value) if isinstance(node, yaml.ScalarNode) else None
+
+
 def with_value(text: str, path: Path, value: Tree) -> str:
     """The text with another value at a place; mappings that lead there are written if they are missing."""
     root = _composed(text)

@@ -100,7 +100,7 @@ def simulated(opened: Opened, changed: ChangedRecipe, *, settle: bool) -> Simula
     tried = _Tried.of(frame.rules, changed.program)
     if tried.of_items or (settle and not tried.exact):
         key = "settled", fingerprint_of(changed.written[0])
-        return opened.kept.get(key, lambda: _settled(opened, frame, changed))
+        return opened.kept.get(key, lambda: _settled(opened, frame, changed), newest_of="settled")
     return Simulation(frame, _free(opened, frame, changed, tried.same, tried.other), tried.exact)
 
 
@@ -115,6 +115,9 @@ def slider_of(
     if len(changed.changes) != 1 or len(changed.moved) != 1 or frame.rows < SLIDING_ROWS:
         return None
     (move,) = changed.moved
+    _, other = _compared(frame.rules, changed.program)
+    if [(rule.phase, rule.rule.reason) for rule in other] != [move.rule]:
+        return None  # other rules read the cell of the table, too
     number = next(at for at, one in enumerate(frame.rules.rules) if (one.phase, one.rule.reason) == move.rule)
     one, kind = frame.rules.rules[number], opened.tables.columns.get(move.cut.column)
     if one.phase == "items" or (one.phase == "eligible" and frame.rules.choice is not None):
@@ -132,7 +135,7 @@ def slider_of(
         return _Made(make_slider(opened, frame, rule_at, move, free & rows, rows, weights_of(opened, frame, unit)))
 
     key = "slider", move.rule, move.cut, move.language, unit, json.dumps(filter_, sort_keys=True)
-    found = opened.kept.begin(key, make)
+    found = opened.kept.begin(key, make, newest_of="slider")
     return None if found is None else found.slider
 
 

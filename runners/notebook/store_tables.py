@@ -50,15 +50,17 @@ _DECIDED: Final = pa.schema(
 
 @dataclass(frozen=True)
 class StoreTables:
-    """The tables of the latest generation, as a recipe reads it, or else as the recipe that published it does."""
+    """The tables of a generation, by default the latest, as a recipe reads it, or else as the recipe that published it
+    does."""
 
     store: Store
     recipe: BoundRecipe | None = None
+    chosen: Generation | None = None
 
     @cached_property
     def generation(self) -> Generation:
         """What is read."""
-        return require_latest_for(self.recipe, self.store)
+        return require_latest_for(self.recipe, self.store) if self.chosen is None else self.chosen
 
     @cached_property
     def layers(self) -> dict[str, pa.Schema]:

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -29,7 +30,7 @@ from starlette.types import ASGIApp
 
 from winnow.runners.inspect.cancelling import CancelledError, StoppedError, cancellable, check_cancelled
 from winnow.runners.inspect.frame import frame_of
-from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.opened import Opened, Showing
 from winnow.runners.inspect.pictures import picture
 from winnow.runners.inspect.serving.guards import Guard, parsed_object, refused, whole_body
 from winnow.runners.inspect.serving.page_files import PageFile
@@ -40,6 +41,7 @@ from winnow.schemas.errors import WinnowError, is_interrupted_query
 
 FIRST_VIEW: Final = "store"
 THREADS: Final = 8
+PICTURE_THREADS: Final = 3  # of their own, so that pictures that nobody waits for hold up no view
 GRACE_SECONDS: Final = 2.0  # from the end of a turn until its thread is no longer waited for
 PICTURE_SECONDS: Final = 20.0
 TABLE_SECONDS: Final = 600.0
@@ -56,7 +58,19 @@ class Server:
     debug: bool = False  # prints tracebacks of errors on the terminal
     lanes: Lanes = field(default_factory=Lanes)
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "inspect"))
+    picture_pool: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(PICTURE_THREADS, "inspect-picture")
+    )
     _begun: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        """Begin to show it."""
+        _ = self.showing
+
+    @cached_property
+    def showing(self) -> Showing:
+        """What requests are answered from."""
+        return Showing(self.opened)
 
     def app(self, port: int, token: str) -> ASGIApp:
         """As ASGI, for those who bring the token."""
@@ -76,12 +90,14 @@ class Server:
 
     def _decide(self) -> None:
         with suppress(WinnowError):  # the views that count rows say why it cannot be done
-            frame_of(self.opened)
+            frame_of(self.showing.now())
 
     def close(self) -> None:
         """Give all work up."""
         self.lanes.end_all("the server ends")
-        self.pool.shutdown(wait=False, cancel_futures=True)
+        self.showing.last.kept.end_all()
+        for pool in (self.pool, self.picture_pool):
+            pool.shutdown(wait=False, cancel_futures=True)
 
     async def _view(self, request: Request) -> Response:
         body = await whole_body(request.receive)
@@ -100,7 +116,11 @@ class Server:
         if lane is not None and "tab" in asked:
             lane = f"{lane} of {asked.pop('tab')}"  # tabs of a browser do not end each other's work
         found = await self._in_turn(
-            request, lane, number, view.seconds, lambda: orjson.dumps(view.answer(self.opened, asked), option=_JSON)
+            request,
+            lane,
+            number,
+            view.seconds,
+            lambda: orjson.dumps(view.answer(self.showing.now(), asked), option=_JSON),
         )
         if isinstance(found, Exception):
             return self._failed(found)
@@ -116,8 +136,13 @@ class Server:
             0,
             PICTURE_SECONDS,
             lambda: picture(
-                self.opened, given["id"], given["item"], wanted.get("size"), unblurred=wanted.get("unblurred") == "1"
+                self.showing.now(),
+                given["id"],
+                given["item"],
+                wanted.get("size"),
+                unblurred=wanted.get("unblurred") == "1",
             ),
+            self.picture_pool,
         )
         if isinstance(found, WinnowError):
             return refused(404, str(found))
@@ -127,7 +152,9 @@ class Server:
 
     async def _table(self, request: Request) -> Response:
         query, ending = request.query_params.get("query", ""), request.path_params["ending"]
-        found = await self._in_turn(request, None, 0, TABLE_SECONDS, lambda: write_table(self.opened, query, ending))
+        found = await self._in_turn(
+            request, None, 0, TABLE_SECONDS, lambda: write_table(self.showing.now(), query, ending)
+        )
         if isinstance(found, WinnowError):
             return refused(400, str(found))
         if isinstance(found, Exception):
@@ -149,11 +176,19 @@ class Server:
         return Response(file.content, media_type=file.media_type)
 
     async def _in_turn(
-        self, request: Request, lane: str | None, number: float, seconds: float, work: Callable[[], Value]
+        self,
+        request: Request,
+        lane: str | None,
+        number: float,
+        seconds: float,
+        work: Callable[[], Value],
+        pool: ThreadPoolExecutor | None = None,
     ) -> Value | Exception:
         """The result of some work in a thread, or the error in which it ended; of a turn that is over, why."""
         with self.lanes.turn(lane, number, seconds) as turn:
-            running = asyncio.get_running_loop().run_in_executor(self.pool, copy_context().run, _worked, turn, work)
+            running = asyncio.get_running_loop().run_in_executor(
+                pool or self.pool, copy_context().run, _worked, turn, work
+            )
             gone = asyncio.ensure_future(_gone(request))
             first: list[asyncio.Future[Any]] = [running, gone]
             try:

@@ -1,6 +1,8 @@
 """The map: some rows of a layer of embeddings in two dimensions, in clusters named by their words."""
 
 from dataclasses import dataclass
+from hashlib import sha256
+from sys import getsizeof
 from typing import Final
 
 import numpy as np
@@ -8,7 +10,6 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.query.vector_map import (
     MOST,
-    SampledVectors,
     VectorMap,
     cluster_words,
     map_vectors,
@@ -17,6 +18,7 @@ from winnow.pipelines.query.vector_map import (
     spread_rows,
 )
 from winnow.runners.inspect.asking import choice_of, number_of
+from winnow.runners.inspect.cancelling import check_cancelled
 from winnow.runners.inspect.choosing import chosen_rows
 from winnow.runners.inspect.frame import Frame, Rows, frame_of
 from winnow.runners.inspect.listing import text_columns
@@ -26,20 +28,25 @@ from winnow.runners.inspect.view import Answer, Asked, UnavailableError, View
 
 VECTOR: Final = "vector"
 
+_POINTER: Final = 8  # bytes by which a list knows each of its texts
+
 
 @dataclass(frozen=True)
 class _Mapped:
     """A map of some rows, and what is said of them."""
 
-    sampled: SampledVectors
+    rows: Rows
+    items: Rows
     found: VectorMap
     names: list[str]
     ids: list[str]
 
     @property
     def nbytes(self) -> int:
-        """About what it takes."""
-        return 200 * len(self.ids)
+        """Its arrays and texts."""
+        arrays = (self.rows, self.items, self.found.points, self.found.clusters)
+        texts = sum(getsizeof(one) + _POINTER for one in (*self.ids, *self.names))
+        return sum(array.nbytes for array in arrays) + texts
 
 
 def answer(opened: Opened, asked: Asked) -> Answer:
@@ -58,21 +65,22 @@ def answer(opened: Opened, asked: Asked) -> Answer:
     frame = frame_of(opened)
     marks = chosen_rows(opened, frame, asked.get("filter"))
     rows = spread_rows(np.flatnonzero(marks), number_of(asked, "most", MOST, 1, MOST))
-    mapped = opened.kept.get(("map", layer, rows.tobytes()), lambda: _mapped(opened, frame, layer, rows))
+    key = "map", layer, sha256(rows.tobytes()).digest()
+    mapped = opened.kept.get(key, lambda: _mapped(opened, frame, layer, rows), newest_of="map")
     points, clusters = mapped.found.points, mapped.found.clusters
     return {
         "layer": layer,
         "layers": layers,
         "sampled": len(rows),
         "of": int(marks.sum()),
-        "without_vector": len(rows) - len(np.unique(mapped.sampled.rows)),
+        "without_vector": len(rows) - len(np.unique(mapped.rows)),
         "points": {
             "x": np.round(points[:, 0].astype(float), 4).tolist(),
             "y": np.round(points[:, 1].astype(float), 4).tolist(),
             "cluster": clusters.tolist(),
             "id": mapped.ids,
-            "item": mapped.sampled.items.tolist(),
-            "row": mapped.sampled.rows.tolist(),
+            "item": mapped.items.tolist(),
+            "row": mapped.rows.tolist(),
         },
         "clusters": [
             {"cluster": number, "words": name, "points": size, **_middle(points[clusters == number])}
@@ -88,11 +96,13 @@ def embedding_layers(opened: Opened) -> list[str]:
 
 
 def _mapped(opened: Opened, frame: Frame, layer: str, rows: Rows) -> _Mapped:
-    sampled = read_vectors(opened.store, opened.generation, layer, frame.starts, rows)
+    sampled = read_vectors(opened.store, opened.generation, layer, frame.starts, rows, MOST)
+    check_cancelled()
     found = map_vectors(sampled.vectors)
+    check_cancelled()
     texts = sampled_texts(opened.store, opened.generation, text_columns(opened), frame.starts, sampled.rows)
     names = cluster_words([one.text for one in texts], found.clusters)
-    return _Mapped(sampled, found, names, [one.id for one in texts])
+    return _Mapped(sampled.rows, sampled.items, found, names, [one.id for one in texts])
 
 
 def _middle(points: NDArray[np.float32]) -> dict[str, float]:

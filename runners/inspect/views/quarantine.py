@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 from winnow.pipelines.binding.sources import bind_media
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.runners.inspect.asking import text_of
 from winnow.runners.inspect.cancelling import check_cancelled
 from winnow.runners.inspect.opened import Opened
@@ -63,6 +64,7 @@ class _Sources:
 
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
+        self._forgets = bool(load_hiding(opened.store.objects))
         self._objects: dict[str, ObjectStore | None] = {}
 
     def described(self, row: Range) -> Answer:
@@ -79,7 +81,11 @@ class _Sources:
         }
 
     def _read(self, row: Range) -> bytes:
-        """Of the file that the recipe's source has under this name; nothing if it cannot be told or read."""
+        """Of the file that the recipe's source has under this name; nothing if it cannot be told or read, or may be
+        of a forgotten record.
+        """
+        if (row["record"] is None and not row["detail"]) or (self._forgets and row["unit"] == "member"):
+            return b""  # emptied as its record is forgotten, or packed together with others that may be
         objects = self._source(row["source"])
         path = str(row["path"])
         if objects is None or row["unit"] not in _IN_BYTES or path.startswith("/") or ".." in path.split("/"):

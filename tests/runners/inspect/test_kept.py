@@ -1,11 +1,13 @@
 """What views keep: made once, dropped by age beyond a number of bytes, and waited for by whoever needs it."""
 
 import threading
+from collections.abc import Hashable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pytest
 
-from winnow.runners.inspect.cancelling import CancelledError, cancellable
+from winnow.runners.inspect.cancelling import CancelledError, cancellable, check_cancelled
 from winnow.runners.inspect.kept import Kept
 
 
@@ -60,3 +62,68 @@ def test_what_cannot_be_made_is_told_to_each_that_asks_and_tried_again() -> None
         with pytest.raises(ValueError, match="no"):
             kept.get("value", fail)
     assert kept.get("value", lambda: Some(3)) == Some(3)
+
+
+class Work:
+    """Something that takes until it is given up, or told to end."""
+
+    def __init__(self) -> None:
+        self.begun, self.end, self.given_up = threading.Event(), threading.Event(), threading.Event()
+
+    def __call__(self) -> Some:
+        self.begun.set()
+        try:
+            while not self.end.wait(0.01):
+                check_cancelled()
+        except CancelledError:
+            self.given_up.set()
+            raise
+        return Some(1)
+
+
+def asks(
+    kept: Kept, work: Work, key: Hashable, newest_of: str | None = None
+) -> tuple[threading.Thread, threading.Event]:
+    """A request that waits for work, and what cancels it."""
+    cancelled = threading.Event()
+
+    def get() -> None:
+        with cancellable(cancelled.is_set), suppress(CancelledError):
+            kept.get(key, work, newest_of=newest_of)
+
+    thread = threading.Thread(target=get)
+    thread.start()
+    assert work.begun.wait(20)
+    return thread, cancelled
+
+
+def test_work_that_nobody_waits_for_is_given_up_and_begun_anew_for_the_next() -> None:
+    kept, work = Kept(), Work()
+    requests = [asks(kept, work, "value") for _ in range(2)]
+    requests[0][1].set()
+    requests[0][0].join(20)
+    assert not work.given_up.wait(0.2)
+    requests[1][1].set()
+    assert work.given_up.wait(20)
+    requests[1][0].join(20)
+    assert kept.get("value", lambda: Some(7)) == Some(7)
+
+
+def test_the_newest_work_of_a_kind_ends_the_older() -> None:
+    kept, older, newer, other = Kept(), Work(), Work(), Work()
+    threads = [asks(kept, older, 1, "map")[0], asks(kept, other, 2)[0], asks(kept, newer, 3, "map")[0]]
+    assert older.given_up.wait(20)
+    for work in (newer, other):
+        work.end.set()
+    for thread in threads:
+        thread.join(20)
+    assert (kept.find(1), kept.find(2), kept.find(3)) == (None, Some(1), Some(1))
+
+
+def test_what_stays_is_made_to_its_end_and_all_is_given_up_at_the_end() -> None:
+    kept, work = Kept(), Work()
+    with cancellable(lambda: True), pytest.raises(CancelledError):
+        kept.get("frame", work, stays=True)
+    assert not work.given_up.wait(0.2)
+    kept.end_all()
+    assert work.given_up.wait(20)

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.runners.inspect.opened_stores import RECIPE, ask, opened, write_store
+from tests.runners.inspect.opened_stores import RECIPE, ask, opened, plan, write_store
 from winnow.runners.inspect.recipe_edits import with_item, with_list_of, with_value, without_item
+from winnow.runners.inspect.view import AskedError
 
 TEXT = """\
 # top
@@ -181,3 +182,48 @@ def test_a_recipe_that_has_changed_since_is_not_edited(file: Path) -> None:
     file.write_text(file.read_text().replace("< 12", "< 13"))
     with pytest.raises(Exception, match="has changed since it was opened; run again: winnow inspect"):
         ask(shown, "patch", changes=[])
+
+
+def test_what_a_condition_takes_from_the_environment_is_not_written(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SITE", "private.example")
+    file.write_text(
+        file.read_text()
+        .replace("version: 1\n", "version: 1\nenvironment: {SITE: {default: site1.example}}\n")
+        .replace("'site1.example'", "'${SITE}'")
+    )
+    shown = opened(file)
+    move = {"reason": "site", "cut": 0, "value": 30}
+    assert ask(shown, "simulate", changes=[move], samples=0)["exact"]  # nothing is written
+    with pytest.raises(
+        AskedError, match=r"condition of site takes a value from the environment .* by hand in "
+    ) as told:
+        ask(shown, "patch", changes=[move], save="new.yaml")
+    assert "\n" not in str(told.value)
+    assert not file.with_name("new.yaml").exists()
+    text = ask(shown, "patch", changes=[{"reason": "lines", "cut": 0, "value": 3}])["text"]
+    assert "${SITE}" in text
+    assert "private" not in text
+
+
+def test_moves_are_made_one_after_another_when_simulated_as_when_saved(file: Path) -> None:
+    both = "text.length.lines > 6 or text.length.lines < 2"
+    file.write_text(file.read_text().replace("text.length.lines > 6", both))
+    shown = opened(file)
+    moves = [{"reason": "lines", "cut": 0, "value": 4}, {"reason": "lines", "cut": 1, "value": 3}]
+    found = ask(shown, "simulate", changes=moves, samples=0)
+    saved = ask(shown, "patch", changes=moves, save="both.yaml")
+    assert "text.length.lines > 4 or text.length.lines < 3" in saved["text"]
+    assert found["kept"]["after"]["rows"] == plan(file.with_name("both.yaml")).kept.rows
+    mixed = [{"reason": "lines", "drop": "text.length.lines > 5", "when_null": "keep"}, moves[0]]
+    assert "drop: text.length.lines > 4\n" in ask(shown, "patch", changes=mixed)["text"]
+
+
+@pytest.mark.parametrize("view", ["simulate", "patch"])
+@pytest.mark.parametrize("between", [[], [{"reason": "site", "remove": True}]])
+def test_a_threshold_is_moved_once(file: Path, view: str, between: list[dict[str, object]]) -> None:
+    for more in ({"reason": "short", "cut": 0}, {"reason": "long", "cut": 0, "language": "pages"}):
+        moves = [more | {"value": 20}, *between, more | {"value": 30}]
+        with pytest.raises(AskedError, match="is moved twice; move it once"):
+            ask(opened(file), view, changes=moves)

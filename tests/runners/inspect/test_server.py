@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 
 from tests.runners.inspect.asking import TOKEN, Asker, opened, served, wait_until
+from winnow.pipelines.query.generation import require_latest_for
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.local import LocalStore
 from winnow.runners.inspect import frame as frame_module
+from winnow.runners.inspect import opened as opened_module
 from winnow.runners.inspect import view as view_module
 from winnow.runners.inspect.cancelling import cancelled_flag, check_cancelled
 from winnow.runners.inspect.frame import frame_of, progress_of
@@ -18,6 +22,7 @@ from winnow.runners.inspect.serving import server as server_module
 from winnow.runners.inspect.serving.guards import HEADERS, MAX_BODY_BYTES
 from winnow.runners.inspect.view import Answer, Asked, AskedError, UnavailableError, View
 from winnow.schemas.errors import StoreError
+from winnow.schemas.records import Generation
 
 JSON = {"Content-Type": "application/json"}
 
@@ -149,7 +154,8 @@ def test_an_unfinished_store_is_said_in_the_views_place(tmp_path: Path, monkeypa
 
 def opened_nothing() -> Opened:
     """What no view of a test reads."""
-    return Opened(None, None)  # type: ignore[arg-type]
+    nothing = LocalStore(Path("/nonexistent/store"))
+    return Opened(Store(nothing, None), None)  # type: ignore[arg-type]
 
 
 def test_a_newer_turn_ends_the_older_of_its_lane_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,3 +264,49 @@ def test_a_store_that_cannot_be_decided_says_so_instead_of_counting_on(
 def ask_store(shown: Opened) -> dict[str, Any]:
     found: dict[str, Any] = view_module.views()["store"].answer(shown, {})["progress"]["frame"]
     return found
+
+
+def test_pictures_hold_up_no_view(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go = [], threading.Event()
+
+    def slow(*_args: object, **_options: object) -> bytes:
+        begun.append(1)
+        go.wait(30)
+        return b"JPEG"
+
+    monkeypatch.setattr(server_module, "picture", slow)
+    monkeypatch.setattr(server_module, "views", lambda: {"quick": View(lambda _opened, _asked: {"said": 1})})
+    with served(opened_nothing()) as page:
+        asking = [threading.Thread(target=page.ask, args=("GET", f"/picture/{'0' * 32}/{at}")) for at in range(12)]
+        for thread in asking:
+            thread.start()
+        wait_until(lambda: len(begun) == server_module.PICTURE_THREADS)
+        assert page.view("quick") == {"ok": True, "answer": {"said": 1}}
+        assert len(begun) == server_module.PICTURE_THREADS
+        go.set()
+        for thread in asking:
+            thread.join(30)
+
+
+def test_all_views_and_tables_are_of_one_generation(books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown, looked_up, both = opened(books / "recipe.yaml"), [], threading.Barrier(2)
+
+    def look_up(*of: Any) -> Generation:
+        looked_up.append(1)
+        threading.Event().wait(0.2)
+        return require_latest_for(*of)
+
+    monkeypatch.setattr(opened_module, "require_latest_for", look_up)
+    found: list[Generation] = []
+
+    def read(*, tables: bool) -> None:
+        both.wait(20)
+        found.append(shown.tables.generation if tables else shown.generation)
+
+    threads = [threading.Thread(target=read, kwargs={"tables": tables}) for tables in (False, True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert found[0] is found[1] is shown.again().generation
+    assert looked_up == [1]

@@ -11,6 +11,8 @@ import pytest
 from tests.property_sizes import scaled
 from tests.runners.inspect.opened_stores import ask, opened, plan, write_store
 from winnow.runners.inspect import simulation
+from winnow.runners.inspect.cancelling import CancelledError, cancellable
+from winnow.runners.inspect.frame import fill_frame, frame_of
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.schemas.errors import WinnowError
@@ -212,3 +214,33 @@ def test_a_threshold_slides_to_what_its_rule_decides_anew(
             assert found == expected, (wanted, limit)
     assert all(made.slider is not None for key, made in slid.kept.items() if key[0] == "slider")
     assert sum(key[0] == "slider" for key, _ in slid.kept.items()) == len(filters)
+
+
+SHARED = "  - {drop: text.length.bytes > thresholds.limits.most + 9, reason: wide, when_null: keep}\n"
+
+
+@pytest.mark.parametrize("section", ["eligible", "keep"])
+def test_a_cell_that_two_rules_read_moves_both(
+    with_duplicates: Path, section: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulation, "SLIDING_ROWS", 0)
+    file = with_duplicates.with_name(f"shared-{section}.yaml")
+    file.write_text(with_duplicates.read_text().replace(f"{section}:\n", f"{section}:\n{SHARED}"))
+    shown = opened(file)
+    asked = {"changes": [{"reason": "long", "cut": 0, "value": 20, "language": "pages"}], "samples": 0}
+    for _ in range(2):
+        found = ask(shown, "simulate", **asked)
+        shown.kept.wait()
+        assert found["exact"] == (section == "keep")
+        settled = found if found["exact"] else ask(shown, "simulate", settle=True, **asked)
+        saved = file.with_name(f"saved-shared-{section}.yaml")
+        saved.unlink(missing_ok=True)
+        ask(shown, "patch", changes=asked["changes"], save=saved.name)
+        assert settled["kept"]["after"]["rows"] == plan(saved).kept.rows
+    assert all(key[0] != "slider" for key, _ in shown.kept.items())
+
+
+def test_a_frame_that_nobody_waits_for_is_not_filled(without_duplicates: Path) -> None:
+    pinned = frame_of(opened(without_duplicates)).pinned
+    with cancellable(lambda: True), pytest.raises(CancelledError):
+        fill_frame(pinned)

@@ -13,6 +13,7 @@ from benchmarks.measuring.environments import peer_python
 from tests.faults.winnow import ended, run_here
 from tests.runners.inspect.views.sites_store import ask, opened, rows_of
 from winnow.pipelines.query.vector_map import (
+    _first_of_each,
     cluster_words,
     map_vectors,
     neighbours,
@@ -114,6 +115,17 @@ def test_clusters_are_named_by_words_that_others_lack() -> None:
     ] == [set(name.split(", ")) for name in names[:3]]
     assert all(len(word) == 2 for word in names[3].split(", "))
     assert cluster_words(["", ""], np.zeros(2, np.int16)) == ["(no words)"]
+
+
+def test_of_rows_with_many_vectors_the_first_are_read(embedded: Path) -> None:
+    of, items = np.array([2, 2, 2, 5, 7, 7]), np.array([0, 1, 2, 0, 0, 1])
+    rows, found, vectors = _first_of_each(of, items, np.arange(6, dtype=np.float32)[:, None], 4)
+    assert (rows.tolist(), found.tolist(), vectors[:, 0].tolist()) == ([2, 2, 5, 7], [0, 1, 0, 0], [0, 1, 3, 4])
+    shown = opened(embedded / "recipe.yaml")
+    ask(shown, "map")
+    (kept,) = (value for key, value in shown.kept.items() if key[0] == "map")
+    assert not hasattr(kept, "sampled")  # nor its vectors
+    assert kept.nbytes > 150 * (8 + 8 + 8 + 2 + 32)
 
 
 def test_the_map_of_a_store_has_its_rows_in_clusters_by_subject(embedded: Path) -> None:

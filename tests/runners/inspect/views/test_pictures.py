@@ -14,6 +14,7 @@ from PIL import Image
 from tests.faults.winnow import ended, run_here
 from tests.runners.inspect.views.sites_store import ask, opened
 from winnow.pipelines.query.find_sample import Place, Sample
+from winnow.runners.inspect.cancelling import CancelledError, cancellable
 from winnow.runners.inspect.pictures import SIZES, blurred_items, picture
 from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.runners.inspect.views import sample
@@ -67,6 +68,13 @@ def test_a_picture_is_written_anew_at_the_size_that_is_asked_for(photos: Path) -
         assert max(pixels(content).shape[:2]) <= side
         assert b"script" not in content
     assert max(pixels(picture(shown, own, "0", "96")).shape[:2]) == 96
+
+
+def test_a_picture_that_nobody_waits_for_is_not_decoded(photos: Path) -> None:
+    shown, own = opened(photos / "recipe.yaml"), ids_of(photos)["a.jpg"]
+    picture(shown, own, "0")
+    with cancellable(lambda: True), pytest.raises(CancelledError):
+        picture(shown, own, "0")
 
 
 def test_what_cannot_be_shown_says_why(photos: Path) -> None:
