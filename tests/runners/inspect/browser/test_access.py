@@ -13,7 +13,7 @@ from winnow.runners.inspect.serving.page_files import page_files
 
 AXE = WEB / "node_modules" / "axe-core" / "axe.min.js"
 pytestmark = [
-    pytest.mark.processes,
+    pytest.mark.page,
     needs_page,
     pytest.mark.skipif(not AXE.exists(), reason="no axe-core; run: npm install in runners/inspect/web"),
 ]

@@ -15,7 +15,7 @@ from tests.runners.inspect.browser.walked_store import make_walked
 from winnow.runners.commands.main import main
 from winnow.runners.inspect.serving.page_files import page_files
 
-pytestmark = [pytest.mark.processes, needs_page]
+pytestmark = [pytest.mark.page, needs_page]
 
 LETTERS = "gopher_below_alpha_threshold"
 
