@@ -39,7 +39,7 @@ def require_page(say: Callable[[str], None]) -> None:
 def build_page(web: Path, target: Path) -> None:
     """Build sources into a folder, which is replaced; WinnowError if that fails."""
     with temporary_folder("page") as made:
-        _npm(_installed(web, Path(made)), "run", "build")
+        _npm(installed(web, Path(made)), "run", "build")
         built = Path(made) / "built"
         (built / SOURCES).write_text(f"{sources_digest(web)}\n")
         beside, before = (target.with_name(f"{target.name}.{part}-{os.getpid()}") for part in ("new", "old"))
@@ -70,7 +70,7 @@ def built_of(folder: Path) -> str | None:
         return None
 
 
-def _installed(web: Path, into: Path) -> Path:
+def installed(web: Path, into: Path) -> Path:
     """A copy of the sources with all that they use."""
     copy = into / "web"
     shutil.copytree(web, copy, ignore=shutil.ignore_patterns("node_modules"))
@@ -128,7 +128,7 @@ def _run(what: str, command: Sequence[str], folder: Path, environment: Mapping[s
 def check_page(web: Path) -> None:
     """Check the types of the sources, and run their own tests, which print what fails; WinnowError if one does."""
     with temporary_folder("page") as made:
-        copy = _installed(web, Path(made))
+        copy = installed(web, Path(made))
         for script in ("check", "test"):
             command, environment = _npm_command(("run", script))
             if subprocess.run(command, cwd=copy, env=environment, check=False).returncode:

@@ -8,15 +8,18 @@ from tests.made_once import made_once
 from tests.runners.inspect.asking import Asker, opened, served
 from tests.runners.inspect.browser.looking import needs_page, watching
 from tests.runners.inspect.browser.walked_store import make_walked
-from winnow.runners.inspect.serving.page_build import WEB
+from winnow.runners.inspect.serving.page_build import WEB, installed
 from winnow.runners.inspect.serving.page_files import page_files
 
-AXE = WEB / "node_modules" / "axe-core" / "axe.min.js"
-pytestmark = [
-    pytest.mark.page,
-    needs_page,
-    pytest.mark.skipif(not AXE.exists(), reason="no axe-core; run: npm install in runners/inspect/web"),
-]
+pytestmark = [pytest.mark.page, needs_page]
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The script, which is among the packages that the page's own tests use."""
+    packages = installed(WEB, tmp_path_factory.mktemp("packages")) / "node_modules"
+    return (packages / "axe-core" / "axe.min.js").read_text("utf-8")
+
 
 _CHANGE = '[{"reason":"gopher_below_alpha_threshold","list":"keep","cut":0,"value":0.5,"language":"kor_Hang"}]'
 PLACES = (
@@ -45,7 +48,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
 
 
 @pytest.mark.parametrize(("width", "theme"), [(400, "dark"), (800, "light"), (1400, "light"), (1400, "dark")])
-def test_axe_finds_nothing_serious_and_nothing_lies_beyond_the_window(page: Asker, width: int, theme: str) -> None:
+def test_axe_finds_nothing_serious_and_nothing_lies_beyond_the_window(
+    page: Asker, axe: str, width: int, theme: str
+) -> None:
     found: list[tuple[object, ...]] = []
     beyond: list[str] = []
     with watching(page, width=width, theme=theme) as seen:
@@ -53,7 +58,7 @@ def test_axe_finds_nothing_serious_and_nothing_lies_beyond_the_window(page: Aske
             seen.open(place)
             seen.tab.locator("[aria-busy=true], main .dot").first.wait_for(state="detached")
             seen.tab.wait_for_timeout(500)  # what was paler while it loaded is dark again
-            seen.tab.evaluate(AXE.read_text("utf-8"))
+            seen.tab.evaluate(axe)
             serious = seen.tab.evaluate(
                 "axe.run().then(said => said.violations.filter(one => ['serious', 'critical'].includes(one.impact))"
                 ".map(one => [one.id, one.nodes.slice(0, 3).map(node => node.html.slice(0, 200))]))"
