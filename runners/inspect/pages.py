@@ -1,14 +1,11 @@
 """Cuts what a view lists into pages."""
 
-from collections.abc import Sequence
-from typing import Final, TypeVar
+from typing import Final
 
 from winnow.runners.inspect.asking import number_of
 from winnow.runners.inspect.view import Asked
 
 PAGE_ROWS: Final = 50
-
-Row = TypeVar("Row")
 
 
 def paged(asked: Asked, count: int) -> tuple[int, int, slice]:
@@ -16,9 +13,3 @@ def paged(asked: Asked, count: int) -> tuple[int, int, slice]:
     pages = max(1, -(-count // PAGE_ROWS))
     page = min(number_of(asked, "page", 0), pages - 1)
     return page, pages, slice(page * PAGE_ROWS, (page + 1) * PAGE_ROWS)
-
-
-def page_of(asked: Asked, rows: Sequence[Row]) -> tuple[int, int, Sequence[Row]]:
-    """The same, with the rows."""
-    page, pages, which = paged(asked, len(rows))
-    return page, pages, rows[which]

@@ -17,7 +17,7 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.rule_presets import ProgramRule, expand_rules
 from winnow.pipelines.binding.rules import RuleProgram, rule_program
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.recipe_edits import value_at, with_item, with_list_of, with_value, without_item
+from winnow.runners.inspect.trials.recipe_edits import value_at, with_item, with_list_of, with_value, without_item
 from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import suggestion

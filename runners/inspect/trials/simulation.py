@@ -15,12 +15,12 @@ from winnow.pipelines.binding.rule_presets import ProgramRule
 from winnow.pipelines.binding.rules import RuleProgram
 from winnow.pipelines.query.recipe_rules import pinned_rules
 from winnow.pipelines.store import layout
-from winnow.runners.inspect.changes import ChangedRecipe, with_move
 from winnow.runners.inspect.counting import Weights
-from winnow.runners.inspect.firing import Fired, OneRule, fired_by
 from winnow.runners.inspect.frame import Frame, Marks, fill_frame, frame_of
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.sliding import Slider, make_slider
+from winnow.runners.inspect.trials.changes import ChangedRecipe, with_move
+from winnow.runners.inspect.trials.firing import Fired, OneRule, fired_by
+from winnow.runners.inspect.trials.sliding import Slider, make_slider
 from winnow.runners.inspect.units import units_of
 from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.schemas.errors import RecipeError

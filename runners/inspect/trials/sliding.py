@@ -17,14 +17,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.rules.evaluation import Evaluator
-from winnow.runners.inspect.changes import Moved
 from winnow.runners.inspect.counting import Codes, Weights, amounts_of
 from winnow.runners.inspect.dimensions import floats_of
-from winnow.runners.inspect.effects import Amounts, Effect, Side, side_of
-from winnow.runners.inspect.firing import OneRule, evaluate, fired_by, values_at
 from winnow.runners.inspect.frame import Frame, Marks, Rows
 from winnow.runners.inspect.measures import Measure, chunks_of, find_column, measure_of
 from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.trials.changes import Moved
+from winnow.runners.inspect.trials.effects import Amounts, Effect, Side, side_of
+from winnow.runners.inspect.trials.firing import OneRule, evaluate, fired_by, values_at
 from winnow.schemas.rules.conditions import number_text
 
 _STEP: Final = 4096

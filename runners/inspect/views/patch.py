@@ -3,8 +3,8 @@
 import difflib
 from pathlib import Path
 
-from winnow.runners.inspect.changes import changed_recipe, recipe_text
 from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.trials.changes import changed_recipe, recipe_text
 from winnow.runners.inspect.view import Answer, Asked, AskedError, UnavailableError, View
 from winnow.schemas.problems import shown
 

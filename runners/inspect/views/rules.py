@@ -6,7 +6,7 @@ from winnow.runners.inspect.counting import bits_by_code, counts_of
 from winnow.runners.inspect.dimensions import dimension_of
 from winnow.runners.inspect.frame import Frame
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.simulation import decided_frame
+from winnow.runners.inspect.trials.simulation import decided_frame
 from winnow.runners.inspect.view import Answer, Asked, View
 from winnow.schemas.rules.conditions import cuts_of
 

@@ -1,13 +1,13 @@
 """What changed rules would keep: by language and source, with samples that cross the line."""
 
 from winnow.runners.inspect.asking import number_of, text_of
-from winnow.runners.inspect.changes import ChangedRecipe, changed_recipe
 from winnow.runners.inspect.choosing import checked_filter, chosen_rows
-from winnow.runners.inspect.effects import Amounts, effect_of
 from winnow.runners.inspect.frame import Frame, Marks, Rows
 from winnow.runners.inspect.listing import nearest_page, shown_rows, spread_page
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.simulation import Simulation, decided_frame, simulated, slider_of, weights_of
+from winnow.runners.inspect.trials.changes import ChangedRecipe, changed_recipe
+from winnow.runners.inspect.trials.effects import Amounts, effect_of
+from winnow.runners.inspect.trials.simulation import Simulation, decided_frame, simulated, slider_of, weights_of
 from winnow.runners.inspect.view import Answer, Asked, View
 from winnow.schemas.identity import Json
 from winnow.schemas.rules.conditions import Cut

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.runners.inspect.opened_stores import RECIPE, ask, opened, plan, write_store
-from winnow.runners.inspect.recipe_edits import with_item, with_list_of, with_value, without_item
+from winnow.runners.inspect.trials.recipe_edits import with_item, with_list_of, with_value, without_item
 from winnow.runners.inspect.view import AskedError
 
 TEXT = """\
