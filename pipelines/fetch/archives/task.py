@@ -222,15 +222,20 @@ class _Copy:
                 self._rows.end(int(row), content.reason, content.detail)
         else:
             view = memoryview(content)
+            run: list[int] = []  # records that follow each other: one piece of the range, written at once
             for row in map(int, rows):  # for each record, of some 20 kB
                 at, length = int(self._starts[row]) - start, int(self._lengths[row])
                 member = view[at : at + length]
                 flaw = "the file ends before" if len(member) < length else flaw_of(member, self._rows.urls[row])
-                if flaw is None:
-                    self._append(row, member)
-                    size += length
-                else:
+                if flaw is not None:
                     self._rows.end(row, Reason.NO_RECORD, flaw)
+                    continue
+                if run and int(self._starts[run[-1]] + self._lengths[run[-1]]) != at + start:
+                    self._append(run, self._piece(view, run, start))
+                    run = []
+                run.append(row)
+                size += length
+            self._append(run, self._piece(view, run, start))
         self._tell(len(rows), size)
 
     def _keep_earlier(self, start: int, stop: int) -> None:
@@ -238,14 +243,22 @@ class _Copy:
         for row in range(start, stop):
             if self._rows.reasons[row] is None and self._before is not None and self._before.offsets[row] >= 0:
                 self._kept.seek(int(self._before.offsets[row]))
-                self._append(row, memoryview(self._kept.read(int(self._lengths[row]))))
+                self._append([row], memoryview(self._kept.read(int(self._lengths[row]))))
             self._tell(1, 0)
 
-    def _append(self, row: int, member: memoryview) -> None:
-        self._stream.write(member)
-        self._rows.offsets[row] = self._at
-        self._at += len(member)
-        self._rows.end(row, Reason.OK)
+    def _piece(self, view: memoryview, run: list[int], start: int) -> memoryview:
+        """The bytes of records that follow each other, in a range that begins at `start`."""
+        if not run:
+            return view[:0]
+        return view[int(self._starts[run[0]]) - start : int(self._starts[run[-1]] + self._lengths[run[-1]]) - start]
+
+    def _append(self, run: list[int], members: memoryview) -> None:
+        """Writes records that follow each other."""
+        self._stream.write(members)
+        for row in run:
+            self._rows.offsets[row] = self._at
+            self._at += int(self._lengths[row])
+            self._rows.end(row, Reason.OK)
 
 
 _DECISIONS: Final = {Reason.OK: Decision.FETCHED, Reason.FORGOTTEN: Decision.REFUSED}
