@@ -37,6 +37,7 @@ from winnow.pipelines.processes.identity import Process
 from winnow.pipelines.store.facade import ObjectStore
 
 AHEAD: Final = 4  # ranges that wait for an earlier one, beside those under way
+HELD_BYTES: Final = 128 << 20  # of ranges under way or waiting, of one task
 
 _REASONS: Final = {str(reason): reason for reason in Reason}
 
@@ -174,19 +175,25 @@ class _Copy:
         wanted = self._wanted()
         ranges = ranges_of(self._planned.take(pa.array(wanted)))
         under_way: deque[asyncio.Task[bytes | bytearray | RangeError]] = deque()
-        begun = written = 0
+        sizes = ranges.stops - ranges.starts
+        begun = written = held = 0
         try:
             for number in range(len(ranges)):
-                while begun < len(ranges) and begun - number < self._at_once + AHEAD:
+                while begun < len(ranges) and (
+                    begun == number or (begun - number < self._at_once + AHEAD and held + sizes[begun] <= HELD_BYTES)
+                ):
                     origin = self._origins[int(wanted[ranges.first[begun]])].as_py()
                     span = int(ranges.starts[begun]), int(ranges.stops[begun])
                     under_way.append(asyncio.create_task(self._read(origin, *span)))
+                    held += int(sizes[begun])
                     begun += 1
                 content = await under_way.popleft()
                 mine = wanted[ranges.first[number] : ranges.first[number + 1]]
-                self._keep_earlier(written, int(mine[0]))
-                self._write(mine, int(ranges.starts[number]), content)
-                written = int(mine[-1]) + 1
+                for rows in np.split(mine, np.flatnonzero(np.diff(mine) != 1) + 1):
+                    self._keep_earlier(written, int(rows[0]))
+                    self._write(rows, int(ranges.starts[number]), content)
+                    written = int(rows[-1]) + 1
+                held -= int(sizes[number])
         finally:
             for one in under_way:
                 one.cancel()
@@ -199,7 +206,8 @@ class _Copy:
         if self._before is not None:
             for row in np.flatnonzero(open_rows):
                 reason = _REASONS[self._before.reasons[row]]
-                if reason.again is Again.NEVER and reason is not Reason.FORGOTTEN:
+                is_final = reason.again is Again.NEVER and reason not in self._asked.refetch
+                if is_final and reason is not Reason.FORGOTTEN:
                     open_rows[row] = False
                     if reason is not Reason.OK:
                         self._rows.end(int(row), reason, self._before.details[row])

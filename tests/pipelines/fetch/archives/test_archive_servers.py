@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -10,8 +11,10 @@ import pytest
 from tests.pipelines.fetch.archives.loopback import NAME, Answer, Crawl, Misbehave, Server, pages
 from tests.pipelines.fetch.archives.test_archives import ICELANDIC, ask, ingested
 from winnow.pipelines.fetch.archives import downloads, ranges
-from winnow.pipelines.fetch.archives.stage import ArchiveAsk, fetch_archive, plan_archive
+from winnow.pipelines.fetch.archives.record_check import flaw_of
+from winnow.pipelines.fetch.archives.stage import ArchiveAsk, fetch_archive, pending_tasks, plan_archive
 from winnow.pipelines.fetch.log import read_log
+from winnow.pipelines.fetch.outcome import Reason
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import SourceError
 from winnow.schemas.recipe.fetch import ArchiveQuery, FetchConfig
@@ -177,6 +180,34 @@ def test_what_could_not_be_had_is_asked_for_again_and_nothing_else(
     assert reasons(again) == {"ok": 80}
     _, server = fetched(tmp_path, crawl, None)
     assert server.requests == 0
+
+
+@pytest.mark.usefixtures("small_ranges")
+def test_records_between_those_of_an_earlier_run_are_put_in_their_places(
+    tmp_path: Path, crawl: Crawl, calm: dict[str, bytes]
+) -> None:
+    asked, _ = fetched(tmp_path, crawl, lambda _, count: Answer(500) if count % 3 == 0 else None, attempts=1)
+    assert 10 < reasons(asked)["server_error"] < 60
+    fetched(tmp_path, crawl, lambda _, count: Answer(500) if count % 2 == 0 else None, attempts=1)
+    again, _ = fetched(tmp_path, crawl, None)
+    assert files_of(again) == calm
+    for row in read_log(again.objects).to_pylist():
+        assert flaw_of(memoryview(again.objects.read(row["warc"], row["offset"], row["length"])), row["url"]) is None
+
+
+def test_what_the_log_has_decided_is_asked_for_again_if_one_says_so(
+    tmp_path: Path, crawl: Crawl, calm: dict[str, bytes]
+) -> None:
+    asked, _ = fetched(tmp_path, crawl, lambda path, _: Answer(404) if "00001" in path else None)
+    assert reasons(asked)["no_archive"] > 20
+    _, server = fetched(tmp_path, crawl, None)
+    assert server.requests == 0
+    with Server(crawl.folder) as server:
+        query = replace(asked.query, data=server.address)
+        again = replace(asked, query=query, refetch=frozenset({Reason.NO_ARCHIVE}))
+        fetch_archive(plan_archive(again), again)
+    assert files_of(again) == calm
+    assert pending_tasks(plan_archive(asked), asked) == []
 
 
 def test_a_server_without_ranges_is_refused(tmp_path: Path, crawl: Crawl) -> None:
