@@ -27,6 +27,7 @@ from winnow.pipelines.fetch.progress import Progress, Tally
 from winnow.pipelines.running.run_tasks import RunTasks
 from winnow.pipelines.running.tasks import TaskLine, put_task_list
 from winnow.pipelines.running.worker import prepare_worker
+from winnow.pipelines.store.layout import TASK_LISTS
 
 __all__ = ["ArchiveAsk", "ArchivePlan", "RunArchiveTasks", "fetch_archive", "plan_archive"]
 
@@ -71,6 +72,8 @@ def finish_archive(plan: ArchivePlan, asked: ArchiveAsk) -> None:
     """Puts what all tasks together make: the robots.txt captures, as `url.robots: {rules: …}` reads them."""
     parts = [host_lines_of(task) for task in plan.task_list if task.is_robots]
     lines = [asked.objects.read(part) for part in parts if asked.objects.exists(part)]
+    for info in list(asked.objects.list(TASK_LISTS)):
+        asked.objects.delete(info.path)
     if lines:
         asked.objects.put(HOST_FILES, b"".join(lines))  # members of gzip, one after the other, are one file
 
