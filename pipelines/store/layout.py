@@ -35,6 +35,7 @@ RULE_DECISIONS = "decisions/rules/"
 CLUSTERS = "decisions/clusters/"
 KNOWN_HARM = "known_harm/"
 NODE_FILES = "files/"
+FETCHED = "fetched/"
 PURGE = "purge.json"
 REPORT = "report.html"
 
@@ -230,6 +231,11 @@ def known_harm(identity: str) -> str:
 def node_file(sha256: str) -> str:
     """A file that workers on other machines need, by the SHA-256 of its bytes."""
     return f"{NODE_FILES}{sha256}"
+
+
+def fetched(source: str) -> str:
+    """The folder of what is fetched for a source: its WARC files, and the log of what became of its addresses."""
+    return f"{FETCHED}{source}/"
 
 
 class Proof(Enum):

@@ -6,6 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
+from winnow.pipelines.binding.sources import source_root
 from winnow.pipelines.mix.plans import WHOLE
 from winnow.pipelines.preflight.check import AskedScores, ExportFolders, WholeRecipe, preflight
 from winnow.pipelines.store.leases.command_lease import one_command
@@ -43,8 +44,8 @@ def run_recipe(
     """
     config = recipe.config
     print_remarks(console, preflight(WholeRecipe(recipe=recipe)))
-    places = [config.store.path, *(source.root for source in config.sources), *(entry.path for entry in config.export)]
-    engine.require_reachable(*map(config.located, places))
+    places = [config.located(path) for path in (config.store.path, *(entry.path for entry in config.export))]
+    engine.require_reachable(*places, *(source_root(config, source) for source in config.sources))
     preflight(AskedScores(recipe=recipe, scores=recipe.scores))  # what is noted is printed when they are computed
     folders = ExportFolders(recipe=recipe, replace=replace, sample=sample)
     said = preflight(folders)

@@ -50,7 +50,7 @@ def plan_sources(context: IngestContext, patterns: Patterns) -> list[SourcePlan]
     for name, source in context.sources.items():
         wanted = patterns[name] if source.clips is None else ALL_LISTED
         try:
-            listing = list_source(name, source.objects, wanted, source.named)
+            listing = list_source(name, source.objects, wanted, source.named, source.fetched_by)
         except StoreError as error:
             raise StoreError(f"{source.named}.root: {error}") from None
         key = source.key(context.limits)

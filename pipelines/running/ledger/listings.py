@@ -91,10 +91,13 @@ class Listing:
         return self.files.bytes
 
 
-def list_source(source: str, objects: ObjectStore, patterns: Sequence[str], named: str = "") -> Listing:
+def list_source(
+    source: str, objects: ObjectStore, patterns: Sequence[str], named: str = "", fetched_by: str = ""
+) -> Listing:
     """Lists a source; SourceError if no file matches, because that nearly always means a wrong path.
 
-    `objects` is its root; `named` is its name in messages, such as `recipe.yaml:4: sources.crawl`.
+    `objects` is its root; `named` is its name in messages, such as `recipe.yaml:4: sources.crawl`; `fetched_by` is the
+    command that writes its files, if there is one.
     """
     unmatched = list(patterns)
 
@@ -106,6 +109,8 @@ def list_source(source: str, objects: ObjectStore, patterns: Sequence[str], name
                 yield info
 
     files = ListedFiles.of(matching())
+    if not files and fetched_by:
+        raise SourceError(f"{named or f'sources.{source}'}: nothing is fetched yet; run: {fetched_by}")
     if not files:
         raise SourceError(
             f"{named or f'sources.{source}'}.files: no file under {objects.root} matches {', '.join(patterns)}; check "
