@@ -12,6 +12,7 @@ from winnow.pipelines.preflight.check import AskedScores, ExportFolders, WholeRe
 from winnow.pipelines.store.leases.command_lease import one_command
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.exports.recipe_exports import export
+from winnow.runners.stages.fetching import ALL, Wanted, fetch
 from winnow.runners.stages.finished_run import RecipeRun
 from winnow.runners.stages.mixing import mix
 from winnow.runners.stages.publishing import Outcome
@@ -34,13 +35,14 @@ def run_recipe(
     replace: bool = False,
     all_notes: bool = False,
     sample: Fraction = WHOLE,
+    wanted: Wanted = ALL,
 ) -> RecipeRun:
     """Run all stages of a recipe. Errors in the recipe are reported before the first stage.
 
     If a stage fails, or the run is interrupted, a report is written of what the earlier stages published, before the
     error is raised. `replace`: ingest changed source files again in place of their old records, and replace exports of
     other plans. `all_notes`: print the notes on the scaling law in full. `sample`: the share of the mixture that is
-    drawn and exported.
+    drawn and exported. `wanted`: what is fetched of sources that are, and how.
     """
     config = recipe.config
     print_remarks(console, preflight(WholeRecipe(recipe=recipe)))
@@ -52,6 +54,9 @@ def run_recipe(
     print_remarks(console, said)
     reached = Reached()
     try:
+        if any(source.is_fetched for source in config.sources):
+            reached.begin("fetch")
+            fetch(recipe, engine, console, wanted)
         return _run_stages(folders, engine, console, reached, said=bool(said), all_notes=all_notes)
     except (Exception, KeyboardInterrupt) as error:
         print_unfinished_run(recipe, engine, console, reached, error)

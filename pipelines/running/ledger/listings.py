@@ -13,7 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
+from winnow.pipelines.store.hash_set import HashSet
 from winnow.schemas.errors import SourceError
 
 _FILES = pa.schema([("path", pa.string()), ("size", pa.int64()), ("version", pa.string())])
@@ -109,6 +111,9 @@ def list_source(
                 yield info
 
     files = ListedFiles.of(matching())
+    if fetched_by:  # a file without its rows is of a fetch that was killed
+        logs = HashSet(info.path for info in objects.list(layout.fetched_logs()))
+        files = ListedFiles.of(info for info in files if layout.fetched_log(info.path) in logs)
     if not files and fetched_by:
         raise SourceError(f"{named or f'sources.{source}'}: nothing is fetched yet; run: {fetched_by}")
     if not files:
