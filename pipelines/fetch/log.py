@@ -74,7 +74,7 @@ def read_log(objects: ObjectStore, columns: tuple[str, ...] | None = None) -> pa
 
 def _in_order(engine: duckdb.DuckDBPyConnection, columns: tuple[str, ...] | None) -> pa.Table:
     names = [field.name for field in LOG] if columns is None else columns
-    found = engine.execute(f"SELECT {_quoted(names)} FROM log ORDER BY key, url, origin, origin_offset")
+    found = engine.sql(f"SELECT {_quoted(names)} FROM log ORDER BY key, url, origin, origin_offset")
     table = found.to_arrow_table()
     return table.cast(pa.schema([_STORED.field(name) for name in names])).cast(
         pa.schema([LOG.field(name) for name in names])

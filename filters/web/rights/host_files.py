@@ -34,6 +34,7 @@ _ZSTD_STEP: Final = 256  # 64 blocks of 4 bytes at most, each of up to 128 KiB
 MAX_HELD_BYTES: Final = 4 << 30
 _NEVER: Final = -(1 << 62)
 _TOO_MANY_REQUESTS: Final = 429
+_OK: Final = 200
 _MARKUP: Final = re.compile(r"[\ufeff\s]*<")
 _NO_RESERVATIONS: Final = "[]"
 _EXPECTED: Final = '{"url": "https://host/robots.txt", "body": "…"}, with "fetched_at" and "status" if known'
@@ -53,6 +54,16 @@ class HostFiles:
         key = _key(host, kind)
         at = int(np.searchsorted(self.keys, key))
         return int(self.contents[at]) if at < len(self.keys) and self.keys[at] == key else None
+
+
+def host_file_line(url: str, fetched_at: str | None, status: int | None, body: str | None) -> bytes:
+    """The line of such a file that says what a robots.txt or a tdmrep.json was; `status` is left out if it is usual."""
+    entry: dict[str, Json] = {"url": url, "body": body}
+    if fetched_at is not None:
+        entry["fetched_at"] = fetched_at
+    if status is not None and status != _OK:
+        entry["status"] = status
+    return canonical_json(entry).encode() + b"\n"
 
 
 def split_url(url: str) -> tuple[str, str] | None:
