@@ -16,11 +16,13 @@ import pyarrow.parquet as pq
 
 from winnow.filters.web.urls import canonical_url
 from winnow.pipelines.audit.findings import Findings
+from winnow.pipelines.fetch.archives.references import RangedObjects
 from winnow.pipelines.running.job_tasks import OPENING_BYTES, TaskFolder, TaskKind, TaskWithoutBlocks, slices
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.location import open_location
 from winnow.schemas.counts import count_of
 
 _COLUMNS: Final = ["url", "canonical", "final_url", "decision", "warc", "offset", "length"]
@@ -127,9 +129,9 @@ def _wrong(objects: ObjectStore, path: str, rows: pa.Table, found: FetchedFound)
     for warc, places in sorted(named.items()):
         places.sort()
         if not objects.exists(warc):
-            if not objects.exists(f"{folder}/{layout.fetched_references(warc)}"):
+            if not RangedObjects(open_location(f"{objects.root}/{folder}")).exists(warc.removeprefix(f"{folder}/")):
                 yield f"{path}: names {warc}, which does not exist; remove {path}, and run winnow fetch again"
-            continue
+            continue  # its bytes are where they were: reading them again is ingest's
         with closing(objects.open(warc)) as stream:
             end = 0
             for offset, length, address in places:

@@ -11,6 +11,7 @@ from winnow.filters.extractors import Extractor, find_extractor
 from winnow.filters.image.decode.stills import DecodeLimits, require_decoders
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.pipelines.decoding.known_harm import HarmListFile, KnownHarm
+from winnow.pipelines.fetch.archives.references import RangedObjects
 from winnow.pipelines.ingest.clips import film_store
 from winnow.pipelines.ingest.formats import refused_settings
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext, IngestSource
@@ -211,9 +212,12 @@ def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
         if not root.is_dir():
             raise SourceError(f"{named}.root: {address} is a file; give its folder, and name the file in 'files'")
     names = source.columns
+    objects = _opened(address, named)
+    if source.commoncrawl is not None and source.commoncrawl.fetch == "by_reference":
+        objects = RangedObjects(objects)
     return IngestSource(
         rows=SourceRows(source.name, source.source_class, source.licence, tuple(sorted(set(source.accept_status)))),
-        objects=_opened(address, named),
+        objects=objects,
         format=source.format,
         columns=ColumnMapping(
             names.text, source.key, names.url, names.fetched_at, names.media, names.captions, names.language

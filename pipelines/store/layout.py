@@ -248,11 +248,6 @@ def fetched_log(warc: str) -> str:
     return f"{fetched_logs()}{warc.rpartition('/')[2].removesuffix('.warc.gz')}.parquet"
 
 
-def fetched_references(warc: str) -> str:
-    """The ranges that stand for a WARC file whose bytes stay where they are; both paths are in its source's folder."""
-    return f"refs/{warc.rpartition('/')[2].removesuffix('.warc.gz')}.parquet"
-
-
 class Proof(Enum):
     """How a file shows that it is what was put under its name."""
 

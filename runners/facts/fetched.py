@@ -14,8 +14,8 @@ from winnow.schemas.counts import count_of
 from winnow.schemas.summary import StoreSummary
 
 if TYPE_CHECKING:
-    from winnow.pipelines.fetch.archives.stage import ArchivePlan
-    from winnow.pipelines.fetch.live.crawl import LivePlan
+    from winnow.pipelines.fetch.archives.plan import ArchivePlan
+    from winnow.pipelines.fetch.live.planning import LivePlan
 
 DOLLARS = Unit(lambda one: f"${one:,.2f}" if one >= 1 else f"${one:.2g}")
 

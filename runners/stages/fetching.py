@@ -14,7 +14,7 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.sources import source_root, store_record
 from winnow.pipelines.fetch.facts import FetchedSource, fetched_source
 from winnow.pipelines.fetch.outcome import Reason
-from winnow.pipelines.fetch.progress import Progress, Tally
+from winnow.pipelines.fetch.progress import Progress
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.hiding.matching import Matcher
@@ -23,6 +23,7 @@ from winnow.pipelines.store.leases.command_lease import one_command, writing_lea
 from winnow.pipelines.store.location import open_location
 from winnow.runners.engines.engine import Engine
 from winnow.runners.facts.fetched import ended, planned_archive, planned_list
+from winnow.runners.stages.running.stage_run import StageRun
 from winnow.runners.terminal.progress.fetching import FetchProgress
 from winnow.runners.terminal.progress.status_line import waiting
 from winnow.runners.terminal.tables import print_line, print_tables
@@ -31,10 +32,11 @@ from winnow.schemas.problems import suggestion
 from winnow.schemas.recipe import AddressList, ArchiveQuery, Recipe, SourceConfig
 
 if TYPE_CHECKING:
+    from winnow.pipelines.fetch.archives.plan import ArchiveAsk, ArchivePlan
     from winnow.pipelines.fetch.live.names import LookUp
 
 Forgotten = Callable[[str], bool]
-Fetch = Callable[[Callable[[Progress], None]], Tally]
+Fetch = Callable[[Callable[[Progress], None]], object]
 """Fetches what is planned, and tells how far it is."""
 
 _PACKAGES = ("aiohttp", "aiodns", "h11", "fastwarc")
@@ -127,6 +129,7 @@ class _Command:
 
     def run(self, source: SourceConfig, fetching: Fetch) -> None:
         """Fetch a source."""
+        self._objects(source).clear_unfinished(elsewhere=False)
         progress = FetchProgress(self.console, source.name)
         with progress.shown():
             fetching(progress)
@@ -173,7 +176,21 @@ class _Command:
         with waiting(self.console, "fetch", f"{source.name}  reading the index"):
             plan = plan_archive(asked)
         print_tables(self.console, planned_archive(source.name, plan))
-        return partial(fetch_archive, plan, asked)
+        if self.engine.name == "local" and not self.engine.workers:  # one process fills a line
+            return partial(fetch_archive, plan, asked)
+        return partial(self._run_archive, plan, replace(asked, workers=self.engine.processes))
+
+    def _run_archive(self, plan: "ArchivePlan", asked: "ArchiveAsk", tell: Callable[[Progress], None]) -> None:
+        """Fetch on the engine; what it tells is of whole tasks."""
+        from winnow.pipelines.fetch.archives.stage import RunArchiveTasks, finish_archive, pending_tasks
+
+        run = StageRun(self.console, self.engine, self.store, recipe=self.bound)
+        tasks = pending_tasks(plan, asked)
+        records = sum(task.records for task in tasks)
+        if tasks:
+            run.job("fetch", lambda pipeline: pipeline | RunArchiveTasks(plan, asked), len(tasks))
+        finish_archive(plan, asked)
+        tell(Progress(records, records, sum(task.bytes for task in tasks), 0, 0, {}))
 
     def _plan_list(self, source: SourceConfig, listed: AddressList) -> Fetch:
         from winnow.pipelines.fetch.live.crawl import LiveAsk, fetch_addresses, plan_addresses
