@@ -19,7 +19,7 @@ class Ended:
     decision: Decision
     reason: Reason
     addresses: int
-    bytes: int  # of their bodies, as sent
+    bytes: int  # of their bodies, as sent; of their records, where they are of an archive
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,13 @@ def fetched_source(objects: ObjectStore, name: str, most_sites: int = MOST_SITES
     with log_engine() as engine:
         load_log(engine, objects)
         ended = engine.execute(
-            "SELECT decision, reason, count(*), coalesce(sum(body_bytes), 0)::BIGINT FROM log "
+            "SELECT decision, reason, count(*), coalesce(sum(coalesce(body_bytes, length)), 0)::BIGINT FROM log "
             "GROUP BY ALL ORDER BY 3 DESC, 1, 2"
         ).fetchall()
         sites = engine.execute(
             "SELECT coalesce(domain, ''), count(*), count_if(decision IN ('fetched', 'revisited')), "
-            "count_if(decision = 'refused'), count_if(decision = 'failed'), coalesce(sum(body_bytes), 0)::BIGINT "
+            "count_if(decision = 'refused'), count_if(decision = 'failed'), "
+            "coalesce(sum(coalesce(body_bytes, length)), 0)::BIGINT "
             f"FROM log GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {most_sites:d}"
         ).fetchall()
     return FetchedSource(

@@ -9,7 +9,7 @@ import os
 import struct
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,11 @@ from isal import isal_zlib
 from winnow.pipelines.processes.identity import Process
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.hidden_rows import every_hidden_row
+from winnow.pipelines.store.hiding.matching import Matcher
+from winnow.pipelines.store.hiding.scans import Hiding, load_hiding
+from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import StoreError
 from winnow.schemas.tombstones import FORGOTTEN, selector_hash
 
@@ -47,24 +52,40 @@ class _Member:
     address: str  # that it is about; empty if it names none
 
 
-def purge_fetched(objects: ObjectStore, forgotten: Forgotten, *, dry_run: bool = False) -> int:
-    """Empty the records of forgotten addresses in a store; returns how many rows of logs named such an address."""
+def purge_fetched(store: Store, *, dry_run: bool = False) -> int:
+    """Empty the records of forgotten addresses and rows; returns how many rows of logs named such a one.
+
+    The caller holds the lease.
+    """
+    objects, hiding = store.objects, load_hiding(store.objects)
+    logs = [info.path for info in objects.list(layout.FETCHED) if info.path.split("/")[2:3] == ["log"]]
+    if not hiding or not logs:
+        return 0
+    forgotten, held = Matcher(hiding.selectors).address, _records_of_rows(store, hiding)
     count = 0
-    for info in list(objects.list(layout.FETCHED)):
-        parts = info.path.split("/")
-        if parts[2:3] != ["log"] or not info.path.endswith(".parquet"):
-            continue
-        rows = _read(objects, info.path)
-        which = _named(rows, forgotten)
-        if not any(which):
-            continue
+    for path in logs:
+        folder = "/".join(path.split("/")[:2])
+        rows = _read(objects, path)
+        which = _named(rows, folder, forgotten, held)
         count += sum(which)
-        if dry_run:
+        if dry_run or not any(which):
             continue
         for warc in sorted(set(pc.drop_null(rows["warc"].filter(pa.array(which))).to_pylist())):
-            _empty_records(objects, f"{parts[0]}/{parts[1]}/{warc}", forgotten)
-        _put(objects, info.path, _without_addresses(rows, which))
+            file = f"{folder}/{warc}"
+            _empty_records(objects, file, forgotten, held.get(file, frozenset()))
+        _put(objects, path, _without_addresses(rows, which))
     return count
+
+
+def _records_of_rows(store: Store, hiding: Hiding) -> dict[str, set[int]]:
+    """Where the records of hidden samples begin, by the path of their file as if each source were fetched."""
+    found: dict[str, set[int]] = {}
+    latest = store.latest_record()
+    for path, hidden in ({} if latest is None else every_hidden_row(store, latest, hiding)).items():
+        rows = pa.Table.from_batches(read_batches(store.objects, path, ["source"])).take(hidden.rows)
+        for source in rows["source"].to_pylist():
+            found.setdefault(f"{layout.fetched(source['name'])}{source['path']}", set()).add(source["offset"])
+    return found
 
 
 def _read(objects: ObjectStore, path: str) -> pa.Table:
@@ -75,12 +96,13 @@ def _read(objects: ObjectStore, path: str) -> pa.Table:
         raise StoreError(f"{objects.root}/{path}: no rows of a fetch ({error}); remove it and purge again") from None
 
 
-def _named(rows: pa.Table, forgotten: Forgotten) -> list[bool]:
-    """Which rows name a forgotten address; not those whose addresses are gone already."""
-    columns = (rows[name].to_pylist() for name in _ADDRESSES)
+def _named(rows: pa.Table, folder: str, forgotten: Forgotten, held: Mapping[str, Set[int]]) -> list[bool]:
+    """Which rows name a forgotten address or record; not those that are emptied already."""
+    columns = (rows[name].to_pylist() for name in (*_ADDRESSES, "warc", "offset"))
     return [
-        not names[0].startswith(f"{FORGOTTEN}:") and any(name is not None and forgotten(name) for name in names)
-        for names in zip(*columns, strict=True)
+        not names[0].startswith(f"{FORGOTTEN}:")
+        and (offset in held.get(f"{folder}/{warc}", ()) or any(name is not None and forgotten(name) for name in names))
+        for *names, warc, offset in zip(*columns, strict=True)
     ]
 
 
@@ -106,12 +128,17 @@ def _put(objects: ObjectStore, path: str, rows: pa.Table) -> None:
     objects.put(path, sink.getvalue().to_pybytes())
 
 
-def _empty_records(objects: ObjectStore, path: str, forgotten: Forgotten) -> None:
-    """Replace the records of forgotten addresses in a file; the bytes of all others stay as and where they are."""
+def _empty_records(objects: ObjectStore, path: str, forgotten: Forgotten, held: Set[int]) -> None:
+    """Replace the records of forgotten addresses in a file, and those that begin at some offsets.
+
+    The bytes of all others stay as and where they are.
+    """
     if not objects.exists(path):  # only its ranges are noted: the bytes are elsewhere
         return
     with closing(objects.open(path)) as stream:
-        emptied = [one for one in _members(stream) if one.address and forgotten(one.address)]
+        every = list(_members(stream))
+        of_rows = {one.address for one in every if one.offset in held}  # with their requests and metadata
+        emptied = [one for one in every if one.address and (one.address in of_rows or forgotten(one.address))]
         if not emptied:
             return
         descriptor, name = tempfile.mkstemp(dir=objects.scratch(), prefix=Process.this().prefix, suffix=".warc.gz")

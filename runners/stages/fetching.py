@@ -24,6 +24,7 @@ from winnow.pipelines.store.location import open_location
 from winnow.runners.engines.engine import Engine
 from winnow.runners.facts.fetched import ended, planned_archive, planned_list
 from winnow.runners.stages.running.stage_run import StageRun
+from winnow.runners.tables.table import Table
 from winnow.runners.terminal.progress.fetching import FetchProgress
 from winnow.runners.terminal.progress.status_line import waiting
 from winnow.runners.terminal.tables import print_line, print_tables
@@ -59,7 +60,7 @@ ALL = Wanted()
 def fetch(
     recipe: BoundRecipe, engine: Engine, console: Console, wanted: Wanted = ALL, *, plan_only: bool = False
 ) -> list[FetchedSource]:
-    """Fetch the sources, one after the other; returns how all of their addresses have ended so far.
+    """Fetch the sources, one after the other; returns how the addresses of those with any left to fetch have ended.
 
     What earlier runs have fetched is not asked for again. `plan_only`: only print what would be fetched.
     """
@@ -70,12 +71,18 @@ def fetch(
         required_package("winnow fetch", package, "fetch")
     with _fetching(recipe) as (store, forgotten):
         one = _Command(recipe, store, engine, console, wanted, forgotten)
-        planned = [(source, one.plan(source)) for source in sources]
+        planned = {source.name: one.plan(source) for source in sources}
+        left = [source for source in sources if planned[source.name].is_any_left]
+        for name, plan in planned.items():
+            if plan.is_any_left or plan_only:
+                print_tables(console, plan.costs)
+            else:
+                print_line(console, f"fetched {name}: nothing is left to fetch")
         if plan_only:
             return []
-        for source, fetching in planned:
-            one.run(source, fetching)
-        return [one.ended(source) for source in sources]
+        for source in left:
+            one.run(source, planned[source.name].fetch)
+        return [one.ended(source) for source in left]
 
 
 def _chosen(recipe: Recipe, wanted: Wanted) -> Sequence[SourceConfig]:
@@ -104,6 +111,15 @@ def _nothing(_address: str) -> bool:
     return False
 
 
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """What is to be fetched for a source."""
+
+    costs: Table
+    is_any_left: bool  # or a later run has nothing to do
+    fetch: Fetch
+
+
 @dataclass(frozen=True)
 class _Command:
     """What is the same for all sources of a command."""
@@ -120,8 +136,8 @@ class _Command:
         """The recipe as written."""
         return self.bound.config
 
-    def plan(self, source: SourceConfig) -> Fetch:
-        """Plan a source and print what it will cost."""
+    def plan(self, source: SourceConfig) -> _Planned:
+        """Plan a source."""
         if source.commoncrawl is not None:
             return self._plan_archive(source, source.commoncrawl)
         assert source.addresses is not None
@@ -154,8 +170,8 @@ class _Command:
     def _located(self, path: str | None) -> str | None:
         return None if path is None else self.recipe.located(path)
 
-    def _plan_archive(self, source: SourceConfig, query: ArchiveQuery) -> Fetch:
-        from winnow.pipelines.fetch.archives.stage import ArchiveAsk, fetch_archive, plan_archive
+    def _plan_archive(self, source: SourceConfig, query: ArchiveQuery) -> _Planned:
+        from winnow.pipelines.fetch.archives.stage import ArchiveAsk, fetch_archive, pending_tasks, plan_archive
 
         located = replace(
             query,
@@ -175,10 +191,10 @@ class _Command:
         )
         with waiting(self.console, "fetch", f"{source.name}  reading the index"):
             plan = plan_archive(asked)
-        print_tables(self.console, planned_archive(source.name, plan))
-        if self.engine.name == "local" and not self.engine.workers:  # one process fills a line
-            return partial(fetch_archive, plan, asked)
-        return partial(self._run_archive, plan, replace(asked, workers=self.engine.processes))
+        fetching: Fetch = partial(fetch_archive, plan, asked)
+        if self.engine.name != "local" or self.engine.workers:  # else in this process, which fills a line
+            fetching = partial(self._run_archive, plan, replace(asked, workers=self.engine.processes))
+        return _Planned(planned_archive(source.name, plan), bool(pending_tasks(plan, asked)), fetching)
 
     def _run_archive(self, plan: "ArchivePlan", asked: "ArchiveAsk", tell: Callable[[Progress], None]) -> None:
         """Fetch on the engine; what it tells is of whole tasks."""
@@ -192,7 +208,7 @@ class _Command:
         finish_archive(plan, asked)
         tell(Progress(records, records, sum(task.bytes for task in tasks), 0, 0, {}))
 
-    def _plan_list(self, source: SourceConfig, listed: AddressList) -> Fetch:
+    def _plan_list(self, source: SourceConfig, listed: AddressList) -> _Planned:
         from winnow.pipelines.fetch.live.crawl import LiveAsk, fetch_addresses, plan_addresses
 
         asked = LiveAsk(
@@ -208,5 +224,5 @@ class _Command:
         )
         with waiting(self.console, "fetch", f"{source.name}  reading the list"):
             plan = plan_addresses(asked)
-        print_tables(self.console, planned_list(source.name, plan))
-        return partial(fetch_addresses, plan, asked)
+        is_any_left = plan.pending > 0 or listed.sitemaps is not None
+        return _Planned(planned_list(source.name, plan), is_any_left, partial(fetch_addresses, plan, asked))
