@@ -47,7 +47,7 @@ class KeptFile:
 
     def line(self) -> bytes:
         """The line that the operator reads."""
-        return host_file_line(self.url, self.fetched_at, self.status, self.body)
+        return host_file_line(self.url, self.fetched_at, self.body, self.status)
 
 
 def kept_files(store: Store, generation: Generation, context: IngestContext | None) -> Iterator[KeptFile]:

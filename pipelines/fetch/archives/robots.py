@@ -53,5 +53,5 @@ def host_lines(warc: Path, planned: pa.Table, offsets: NDArray[np.int64]) -> byt
             else:
                 continue
             when = None if moment is None else moment.isoformat().replace("+00:00", "Z")
-            lines.write(host_file_line(url, when, status, text))
+            lines.write(host_file_line(url, when, text, status))
     return packed.getvalue()
