@@ -96,6 +96,8 @@ def log_engine() -> Iterator[duckdb.DuckDBPyConnection]:
 def load_log(engine: duckdb.DuckDBPyConnection, objects: ObjectStore, *, lines: bool = True) -> None:
     """Make the table `log`: the columns of `LOG`, and `key`, by which the rows of an address are one.
 
+    And `record`: of each key the newest row that has a record with its bytes.
+
     Args:
         engine: A database.
         objects: The fetched folder.
@@ -112,6 +114,11 @@ def load_log(engine: duckdb.DuckDBPyConnection, objects: ObjectStore, *, lines: 
         "CREATE OR REPLACE TABLE log AS SELECT * EXCLUDE place, coalesce(canonical, url) AS key FROM every_row "
         "QUALIFY row_number() OVER (PARTITION BY coalesce(canonical, url), origin, origin_offset "
         "ORDER BY fetched_at DESC NULLS LAST, place DESC) = 1"
+    )
+    engine.execute(
+        "CREATE OR REPLACE TABLE record AS SELECT coalesce(canonical, url) AS key, final_url, etag, last_modified, "
+        "fetched_at FROM every_row WHERE decision = 'fetched' AND origin IS NULL "
+        "QUALIFY row_number() OVER (PARTITION BY key ORDER BY fetched_at DESC NULLS LAST, place DESC) = 1"
     )
     engine.execute("DELETE FROM every_row")
     if lines and objects.exists(listed):

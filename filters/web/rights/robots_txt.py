@@ -11,7 +11,7 @@ something.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, Literal, TypeAlias
@@ -91,6 +91,15 @@ class Group:
         """How many rules it has."""
         return len(self._rules) + len(self._usage)
 
+    def everything(self) -> FoundRule:
+        """The line that refuses every path, where none allows any."""
+        for rules in (self._rules, self._usage):
+            if not any(rule.allows for rule in rules):
+                for rule in rules:
+                    if rule.pattern.is_everything:
+                        return FoundRule(True, rule.line)
+        return _NOTHING
+
     def access(self, path: str) -> FoundRule:
         """Whether the crawler may not fetch this path."""
         rules = self._rules if path.startswith(self._prefixes) else self._others
@@ -169,7 +178,12 @@ def pack(groups: dict[str, list[Line]]) -> bytes:
 
 def unpack(packed: bytes) -> dict[str, Group]:
     """Decode the groups."""
-    return {agent: Group([(kind, value) for kind, value in lines]) for agent, lines in orjson.loads(packed).items()}
+    return groups_of(orjson.loads(packed))
+
+
+def groups_of(lines: Mapping[str, Sequence[Line]]) -> dict[str, Group]:
+    """The groups that lines make."""
+    return {agent: Group([(kind, value) for kind, value in found]) for agent, found in lines.items()}
 
 
 def _records(body: str) -> Iterator[tuple[str, str]]:

@@ -87,6 +87,7 @@ class Host:
     is_held: bool = False  # its addresses wait until the loop knows its rules
     is_parked: bool = False
     is_closed: bool = False
+    why: object = None  # it is closed
     at: _At = _At.NOWHERE
     token: int = 0  # of its only valid entry among the times
 
@@ -129,6 +130,7 @@ class Dropped:
     host: str
     start: int
     stop: int
+    why: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +169,7 @@ class Schedule:
         self._more = True  # there may be unopened domains
         self._choked = False  # hosts with addresses were passed over, as there were too many errands
         self._stopped = False
+        self._why: object = None  # it was stopped
         self._rest: Iterator[Dropped] | None = None  # after `stop`
 
     @property
@@ -278,12 +281,17 @@ class Schedule:
         if found is not None:
             found.failures = 0
 
-    def close(self, host: str, now: float) -> list[object]:
+    def why_closed(self, host: str) -> object:
+        """Why a host is closed; None if it is not."""
+        found = self._hosts.get(host)
+        return self._why if found is None or not found.is_closed else found.why
+
+    def close(self, host: str, now: float, why: object) -> list[object]:
         """Ask a host for nothing more; its addresses are dropped. Returns the errands that waited."""
         found = self._hosts.get(host)
         if found is None or found.is_closed:
             return []
-        found.is_closed, found.is_held = True, False
+        found.is_closed, found.is_held, found.why = True, False, why
         waiting = [*found.errands, *(errand for _, _, errand in sorted(found.later, key=lambda one: one[:2]))]
         self._errands -= len(waiting)
         found.errands.clear()
@@ -292,10 +300,10 @@ class Schedule:
         self._move_on(found, now)
         return waiting
 
-    def stop(self, now: float) -> list[object]:
+    def stop(self, now: float, why: object) -> list[object]:
         """Give no address any more: all are dropped. Returns the errands that waited."""
-        self._stopped = True
-        waiting = [errand for host in list(self._hosts.values()) for errand in self.close(host.name, now)]
+        self._stopped, self._why = True, why
+        waiting = [errand for host in list(self._hosts.values()) for errand in self.close(host.name, now, why)]
         self._rest = self._unopened_spans()
         self._more = False
         return waiting
@@ -304,7 +312,7 @@ class Schedule:
         domains = [domain for domain in self._domains.values() if domain.spans is not None]
         for spans in chain((domain.spans or iter(()) for domain in domains), self._unopened):
             for span in spans:
-                yield Dropped(span.host, span.start, span.stop)
+                yield Dropped(span.host, span.start, span.stop, self._why)
         for domain in domains:
             domain.spans = None
             self._close_if_done(domain)
@@ -521,5 +529,5 @@ class Schedule:
             self._open -= 1
 
     def _drop(self, host: Host) -> None:
-        self._dropped.extend(Dropped(host.name, start, stop) for start, stop in host.spans)
+        self._dropped.extend(Dropped(host.name, start, stop, host.why) for start, stop in host.spans)
         host.spans.clear()

@@ -135,7 +135,7 @@ def test_a_closed_host_is_asked_for_nothing_and_its_addresses_are_dropped() -> N
 
     def at_end(schedule: Schedule, turn: Turn, now: float) -> None:
         if turn.host.name == "x.a.example" and schedule.failed("x.a.example"):
-            schedule.close("x.a.example", now)
+            schedule.close("x.a.example", now, "dead")
 
     schedule = Schedule(Pace(seconds_between=0.0), spans(sites))
     played = play(schedule, lambda _: 0.1, at_end=at_end)
@@ -151,7 +151,7 @@ def test_stopping_drops_what_was_not_given() -> None:
     def at_end(schedule: Schedule, turn: Turn, now: float) -> None:
         count[0] += 1
         if count[0] == 10:
-            assert schedule.stop(now) == []
+            assert schedule.stop(now, "enough") == []
 
     played = play(
         Schedule(Pace(seconds_between=0.0, at_once=3), spans(sites), max_open=2), lambda _: 0.1, at_end=at_end
