@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from winnow.pipelines.fetch.log import load_log, log_engine
-from winnow.pipelines.fetch.outcome import Decision, Reason
+from winnow.pipelines.fetch.outcome import REASONS, Decision, Reason
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.location import open_location
@@ -76,6 +76,6 @@ def fetched_source(objects: ObjectStore, name: str, most_sites: int = MOST_SITES
         ).fetchall()
     return FetchedSource(
         name,
-        tuple(Ended(Decision(decision), Reason(reason), rows, size) for decision, reason, rows, size in ended),
+        tuple(Ended(Decision(decision), REASONS[reason], rows, size) for decision, reason, rows, size in ended),
         tuple(Site(*row) for row in sites),
     )

@@ -104,8 +104,8 @@ def test_what_is_forgotten_is_neither_fetched_again_nor_left_in_a_file(
     told(capsys, "run", file)
     log = read_log(open_location(str(folder))).to_pylist()
     by_url, by_id, kept = log[3]["url"], log[7]["url"], log[8]["url"]
-    rows = open_store(tmp_path / "store-r").table(["samples.id", "samples.url"]).arrow().to_pylist()
-    named = next(row["samples.id"].hex() for row in rows if row["samples.url"] == by_id)
+    rows = open_store(tmp_path / "store-r").table(["samples.id", "samples.url"]).to_arrow().to_pylist()
+    named = next(row["samples.id"] for row in rows if row["samples.url"] == by_id)
     sizes = {path: path.stat().st_size for path in folder.glob("warc/*")}
     told(capsys, "forget", file, "--url", by_url, "--id", named)
     assert "would empty   2 rows of fetches" in told(capsys, "gc", file, "--purge", "--dry-run")

@@ -57,14 +57,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _reason(text: str) -> "Reason":
-    from winnow.pipelines.fetch.outcome import Reason
+    from winnow.pipelines.fetch.outcome import REASONS
 
     name = text.removeprefix("reason=")
-    known = [str(reason) for reason in Reason]
-    if not text.startswith("reason=") or name not in known:
-        hint = suggestion(name, known) or f"; reasons are {', '.join(known)}"
+    if not text.startswith("reason=") or name not in REASONS:
+        hint = suggestion(name, REASONS) or f"; reasons are {', '.join(REASONS)}"
         raise WinnowError(f"--refetch {text}: expected reason=REASON{hint}")
-    return Reason(name)
+    return REASONS[name]
 
 
 def _limit(text: str | None) -> int | None:
