@@ -35,7 +35,7 @@ LISTS: tuple[Column[tuple[str, "LivePlan"]], ...] = (
     Column("source", NAME, lambda one: one[0]),
     Column("addresses", COUNT, lambda one: one[1].addresses),
     Column("repeated", COUNT, lambda one: one[1].repeated),
-    Column("refused", COUNT, lambda one: one[1].refused.total()),
+    Column("left out", COUNT, lambda one: one[1].refused.total() - one[1].repeated),
     Column("done already", COUNT, lambda one: one[1].done),
     Column("to ask for", COUNT, lambda one: one[1].pending),
     Column("hosts", COUNT, lambda one: one[1].hosts),

@@ -49,7 +49,7 @@ class Wanted:
 
     sources: tuple[str, ...] = ()  # by name; none: all that are fetched
     refetch: frozenset[Reason] = frozenset()  # addresses of lists that ended so are asked for again
-    limit: int | None = None  # the most addresses of a list that are asked for now
+    limit: int | None = None  # the most addresses of a list, chosen by a hash
     look_up: "LookUp | None" = None  # how hosts are found; None: by the name servers of the system
 
 

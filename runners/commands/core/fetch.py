@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="ask again for addresses of lists that ended so, such as reason=robots; may be repeated",
     )
     parser.add_argument(
-        "--limit", metavar="N", help="ask for at most N addresses of each list now; the next run goes on"
+        "--limit", metavar="N", help="fetch at most N addresses of each list, which a hash chooses; a larger N goes on"
     )
     engine_arguments(parser)
 
