@@ -10,6 +10,7 @@ from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import engine_arguments
 from winnow.runners.stages.opening import begin, bound_recipe, open_engine
 from winnow.schemas.errors import RecipeError, WinnowError
+from winnow.schemas.identity import fingerprint_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,7 +70,7 @@ def run_demo(
         mark.touch()
         console.print(f"crawl   {folder} (generated locally)")
         make_crawl(folder)
-        _copy_recipes(folder, LAW, RECIPE)
+        copy_recipes(folder, LAW, RECIPE)
     yield _run_fetched(folder, engine, console) if is_fetched else ran(RECIPE)
     if _draw_pictures(folder, console):
         yield ran(PICTURE_RECIPE)
@@ -88,11 +89,29 @@ def _run_fetched(folder: Path, engine: "Engine", console: "Console") -> "tuple[B
 
     if not (folder / FETCHED_RECIPE).exists():
         (folder / ADDRESSES).write_text("".join(f"{one}\n" for one in addresses()), "utf-8")
-        _copy_recipes(folder, FETCHED_RECIPE)
+        copy_recipes(folder, FETCHED_RECIPE)
     written = load_recipe(folder / FETCHED_RECIPE)
     recipe = bind(replace(written, fetch=replace(written.fetch, allow_hosts=tuple(hosts()))))
     with serving() as served:
-        return recipe, run_recipe(recipe, engine, console, wanted=Wanted(look_up=served))
+        whole = run_recipe(recipe, engine, console, wanted=Wanted(look_up=served))
+    texts = page_texts(recipe)
+    console.print(
+        f"texts   {len(texts):,} pages, tree {fingerprint_of(texts)}: those of the archives' captures of them"
+    )
+    return recipe, whole
+
+
+def page_texts(recipe: "BoundRecipe") -> dict[str, str]:
+    """The text of each page of the crawl, by its address without the scheme."""
+    from winnow.runners.notebook.opened_store import open_store
+
+    columns = ["samples.url", "samples.source.name", *recipe.config.text]
+    rows = open_store(recipe.store_address, recipe.config).table(columns).to_arrow().to_pylist()
+    return {
+        row["samples.url"].partition("://")[2]: next((row[name] for name in recipe.config.text if row[name]), "")
+        for row in sorted(rows, key=lambda row: row["samples.url"] or "")
+        if row["samples.source.name"] == "crawl" and row["samples.url"]
+    }
 
 
 def _draw_pictures(folder: Path, console: "Console") -> bool:
@@ -108,7 +127,7 @@ def _draw_pictures(folder: Path, console: "Console") -> bool:
     if not (folder / PICTURE_RECIPE).exists():
         console.print(f"pictures  {folder / PICTURES} (drawn locally)")
         make_photos(folder / PICTURES)
-        _copy_recipes(folder, PICTURE_RECIPE)
+        copy_recipes(folder, PICTURE_RECIPE)
     return True
 
 
@@ -125,11 +144,12 @@ def _make_films(folder: Path, console: "Console") -> bool:
     if not (folder / CLIP_RECIPE).exists():
         console.print(f"videos  {folder / FILMS} (encoded locally)")
         make_films(folder / FILMS)
-        _copy_recipes(folder, FILM_RECIPE, CLIP_RECIPE)
+        copy_recipes(folder, FILM_RECIPE, CLIP_RECIPE)
     return True
 
 
-def _copy_recipes(folder: Path, *names: str) -> None:
+def copy_recipes(folder: Path, *names: str) -> None:
+    """Copy recipes of the package into the demo's folder."""
     from importlib import resources
 
     for name in names:
