@@ -102,13 +102,16 @@ def _run_fetched(folder: Path, engine: "Engine", console: "Console") -> "tuple[B
 
 
 def page_texts(recipe: "BoundRecipe") -> dict[str, str]:
-    """The text of each page of the crawl, by its address without the scheme."""
+    """The text of each page of the crawl, by the normal form of its address without the scheme."""
+    from winnow.filters.web.urls import canonical_url
     from winnow.runners.notebook.opened_store import open_store
 
     columns = ["samples.url", "samples.source.name", *recipe.config.text]
     rows = open_store(recipe.store_address, recipe.config).table(columns).to_arrow().to_pylist()
     return {
-        row["samples.url"].partition("://")[2]: next((row[name] for name in recipe.config.text if row[name]), "")
+        (canonical_url(row["samples.url"]) or row["samples.url"]).partition("://")[2]: next(
+            (row[name] for name in recipe.config.text if row[name]), ""
+        )
         for row in sorted(rows, key=lambda row: row["samples.url"] or "")
         if row["samples.source.name"] == "crawl" and row["samples.url"]
     }
