@@ -31,7 +31,8 @@ LONGEST_WAIT_SECONDS: Final = 60.0
 LONGEST_RETRY_AFTER_SECONDS: Final = 600.0
 BUSY_ATTEMPTS: Final = 6  # times `attempts`: a storm of refusals passes, a broken server does not
 
-_BUSY: Final = frozenset((403, 429, 500, 502, 503, 504))
+_BUSY: Final = frozenset((403, 429, 503))
+_FORBIDDEN: Final = 403
 _GONE: Final = frozenset((404, 410))
 _CHUNK_BYTES: Final = 1 << 20
 
@@ -117,10 +118,13 @@ class HttpRanges:
         self._data = data if data.endswith("/") else f"{data}/"
         self._config = config
         self._gate = Gate(at_once)
+        self._missing: dict[str, str] = {}
         self._session: aiohttp.ClientSession | None = None
 
     async def read(self, path: str, start: int, stop: int) -> bytearray:
         """See `RangeReader`."""
+        if path in self._missing:
+            raise RangeError(Reason.NO_ARCHIVE, self._missing[path])
         state = _Answer(self._address(path), start, stop)
         failed = busy = 0
         while True:
@@ -131,16 +135,15 @@ class HttpRanges:
             if isinstance(outcome, _Done):
                 self._gate.succeeded()
                 return state.content
+            if isinstance(outcome, _Gone):
+                raise self._gone(path, outcome.status)
             if isinstance(outcome, _Busy):
                 busy += 1
                 self.requests.refused += 1
-                if busy >= BUSY_ATTEMPTS * self._config.attempts or (
-                    outcome.status == 403 and busy >= self._config.attempts
-                ):
-                    # S3 answers 403 for what does not exist where nobody may list.
-                    gone = outcome.status == 403
-                    reason = Reason.NO_ARCHIVE if gone else Reason.BUSY if outcome.is_busy else Reason.SERVER_ERROR
-                    raise RangeError(reason, f"{state.url}: status {outcome.status}")
+                if outcome.status == _FORBIDDEN and busy >= self._config.attempts:
+                    raise self._gone(path, outcome.status)  # S3 answers so for what does not exist, if none may list
+                if busy >= BUSY_ATTEMPTS * self._config.attempts:
+                    raise RangeError(Reason.BUSY, f"{state.url}: status {outcome.status}")
                 self._gate.pause(outcome.seconds, f"{path} {start} {busy}")
                 continue
             failed = 1 if len(state.content) > held else failed + 1  # what makes headway is no failure
@@ -152,6 +155,11 @@ class HttpRanges:
         """See `RangeReader`."""
         if self._session is not None:
             await self._session.close()
+
+    def _gone(self, path: str, status: int) -> RangeError:
+        """A file that is not there is asked for once."""
+        self._missing[path] = f"{self._address(path)}: status {status}"
+        return RangeError(Reason.NO_ARCHIVE, self._missing[path])
 
     def _address(self, path: str) -> str:
         if ".." in path.split("/") or path.startswith("/") or not path or len(path) > 1024:
@@ -176,7 +184,7 @@ class HttpRanges:
             )
         return self._session
 
-    async def _ask(self, state: "_Answer") -> "_Done | _Busy | _Failed":
+    async def _ask(self, state: "_Answer") -> "_Done | _Busy | _Gone | _Failed":
         """Sends one request for what is still missing."""
         package = aiohttp_package()
         session = await self._opened()
@@ -196,12 +204,14 @@ class HttpRanges:
         except ValueError as error:  # an address that is none
             raise RangeError(Reason.NO_ARCHIVE, one_line(str(error))) from None
 
-    async def _take(self, state: "_Answer", response: "aiohttp.ClientResponse") -> "_Done | _Busy | _Failed":
+    async def _take(self, state: "_Answer", response: "aiohttp.ClientResponse") -> "_Done | _Busy | _Gone | _Failed":
         status = response.status
         if status in _GONE:
-            raise RangeError(Reason.NO_ARCHIVE, f"{state.url}: status {status}")
+            return _Gone(status)
         if status in _BUSY:
             return _Busy(status, _retry_after(response.headers.get("Retry-After")))
+        if status >= 500:  # of this file, perhaps: others are asked for meanwhile
+            return _Failed(Reason.SERVER_ERROR, f"status {status}")
         if status == 416:  # the file ends before the range begins
             return _Done()
         if status == 412:  # another file than the one whose beginning is held
@@ -235,9 +245,10 @@ class _Busy:
     status: int
     seconds: float | None  # for which the server asks
 
-    @property
-    def is_busy(self) -> bool:
-        return self.status in (429, 503)
+
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    status: int
 
 
 @dataclass(frozen=True, slots=True)

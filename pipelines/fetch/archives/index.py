@@ -11,7 +11,7 @@ import io
 import re
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final
 
@@ -70,11 +70,13 @@ class Index:
     objects: ObjectStore
     files: tuple[IndexFile, ...]
     reads: Reads
+    named: str  # as the recipe names it
+    beside: "Index | None" = None  # the crawl's own, if this is of a list of captures
 
     def subset(self, names: Sequence[str] | None) -> "Index":
         """Its files of these subsets; a file whose path names none is of the captures. None: all but robots.txt."""
         chosen = [one for one in self.files if _is_in(one.part("subset") or CAPTURES, names)]
-        return Index(self.objects, tuple(chosen), self.reads)
+        return replace(self, files=tuple(chosen))
 
     def table(self, keeps: Callable[[ds.ParquetFileFragment], list[int]] | None = None) -> ds.Dataset:
         """The files as a table; `keeps` says which row groups of a file are worth reading."""
@@ -122,7 +124,7 @@ def open_index(query: ArchiveQuery) -> Index:
             raise SourceError(f"{place}: no files of {query.crawl}; there are {', '.join(crawls[:10])}")
     if not files:
         raise SourceError(f"{place}: no Parquet files of an index")
-    return Index(objects, tuple(sorted(files, key=lambda one: one.path)), reads)
+    return Index(objects, tuple(sorted(files, key=lambda one: one.path)), reads, place)
 
 
 def _place_of(query: ArchiveQuery) -> str:

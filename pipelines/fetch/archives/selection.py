@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from winnow.pipelines.fetch.archives.index import NEEDED
+from winnow.pipelines.fetch.archives.lists import Listed, add_normal_forms
 from winnow.schemas.errors import RecipeError, SourceError
 from winnow.schemas.problems import nearest, one_line, shown
 from winnow.schemas.recipe.fetch import ArchiveQuery, ArchiveSample
@@ -32,6 +33,7 @@ CHOSEN: Final = pa.schema(
         pa.field("mime", pa.string()),
         pa.field("domain", pa.string()),
         pa.field("crawl", pa.string()),
+        pa.field("canonical", pa.string()),  # of an address of a list
     ]
 )
 """A record that is to be fetched; sorted by file and offset."""
@@ -86,7 +88,7 @@ def check_condition(where: str, schema: pa.Schema) -> None:
 
 
 def choose(
-    engine: duckdb.DuckDBPyConnection, table: ds.Dataset | pa.Table, query: ArchiveQuery, seed: int, listed: str = ""
+    engine: duckdb.DuckDBPyConnection, table: ds.Dataset, query: ArchiveQuery, seed: int, listed: Listed | None
 ) -> int:
     """Make the table `chosen` of the records that a query takes; return their number.
 
@@ -95,18 +97,15 @@ def choose(
         table: The index.
         query: Whose condition is checked.
         seed: The store's.
-        listed: A condition that records of a list meet, over tables of the engine; empty without a list.
+        listed: Its list, whose lines are in the engine. `matched` then has what it finds, before sample and limit.
     """
     names = table.schema.names
-    engine.register("index_files", table)
-    host = "url_host_name" if "url_host_name" in names else _HOST
-    conditions = [f"({query.where})"] if query.where else []
-    conditions += [listed] if listed else []
+    host = host_expression(names)
     columns = {
         "url": "url",
         "origin": "warc_filename",
-        "origin_offset": "warc_record_offset::BIGINT",
-        "length": "warc_record_length::BIGINT",
+        "origin_offset": "TRY_CAST(warc_record_offset AS BIGINT)",
+        "length": "TRY_CAST(warc_record_length AS BIGINT)",
         "fetched_at": _if_there(names, "fetch_time", "TIMESTAMP"),
         "status": _if_there(names, "fetch_status", "SMALLINT"),
         "mime": f"coalesce({_if_there(names, 'content_mime_detected')}, {_if_there(names, 'content_mime_type')})",
@@ -115,34 +114,55 @@ def choose(
         "host": host,
         "rank": f"md5_number_upper('{int(seed)} ' || url)",
     }
+    conditions = [f"({query.where})"] if query.where else []
+    if listed is not None:
+        conditions.append(f"{host} IN (SELECT host FROM {'hosts' if listed.are_domains else 'listed'})")
     wanted = ", ".join(f'{expression} AS "{name}"' for name, expression in columns.items())
     met = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    # A record that two files of the index name, or one of them twice, is one.
-    source = f"SELECT DISTINCT ON (origin, origin_offset) * FROM (SELECT {wanted} FROM index_files{met})"
-    source += " WHERE url IS NOT NULL AND origin IS NOT NULL AND origin_offset >= 0 AND length > 0"
-    source += " ORDER BY origin, origin_offset, length, url"
-    sampled = _sampled(source, query.sample)
-    if query.limit is not None:
-        sampled += f" ORDER BY rank, origin, origin_offset LIMIT {query.limit}"
+    source = (
+        f"SELECT * FROM (SELECT {wanted} FROM index_files{met}) "
+        "WHERE url IS NOT NULL AND origin IS NOT NULL AND origin_offset >= 0 AND length > 0"
+    )
+    place = "rank, origin, origin_offset"
     try:
-        engine.execute(f"CREATE OR REPLACE TABLE chosen AS {sampled}")
+        engine.register("index_files", table)
+        if listed is None or listed.are_domains:
+            rows = f"SELECT *, NULL::VARCHAR AS canonical FROM ({source})"
+            engine.execute(f"CREATE OR REPLACE TEMP VIEW matched AS {rows}")
+        else:
+            engine.execute(f"CREATE OR REPLACE TABLE near AS {source}")
+            add_normal_forms(engine)
+            engine.execute(
+                "CREATE OR REPLACE TABLE matched AS SELECT near.*, canonical FROM near JOIN normal_forms USING (url) "
+                "QUALIFY row_number() OVER "
+                "(PARTITION BY canonical ORDER BY fetched_at DESC NULLS LAST, origin, origin_offset) = 1"
+            )
+        sampled = _sampled("SELECT * FROM matched", query.sample, place)
+        if query.limit is not None:
+            sampled += f" ORDER BY {place} LIMIT {query.limit}"
+        # A record that two files of the index name, or one of them twice, is one.
+        engine.execute(
+            f"CREATE OR REPLACE TABLE chosen AS SELECT DISTINCT ON (origin, origin_offset) * FROM ({sampled}) "
+            "ORDER BY origin, origin_offset, length, url"
+        )
     except (duckdb.Error, pa.ArrowException, OSError) as error:
         raise SourceError(f"the index cannot be asked: {one_line(_words(error), 300)}") from None
-    finally:
-        engine.unregister("index_files")
     return number_of(engine, "SELECT count(*) FROM chosen")
 
 
-def _sampled(source: str, sample: ArchiveSample) -> str:
+def host_expression(names: list[str]) -> str:
+    """How the host of a record is told."""
+    return "url_host_name" if "url_host_name" in names else _HOST
+
+
+def _sampled(source: str, sample: ArchiveSample, place: str) -> str:
     """The rows that a sample takes: the share first, then so many of each host, then of each domain."""
-    place = "rank, origin, origin_offset"
     if sample.share < 1.0:
         source = f"SELECT * FROM ({source}) WHERE rank < {int(sample.share * 2**64)}::HUGEINT"
     for most, group in ((sample.per_host, "host"), (sample.per_domain, "coalesce(domain, host)")):
         if most is not None:
-            source = (
-                f"SELECT * FROM ({source}) QUALIFY row_number() OVER (PARTITION BY {group} ORDER BY {place}) <= {most}"
-            )
+            ranked = f"row_number() OVER (PARTITION BY {group} ORDER BY {place})"
+            source = f"SELECT * FROM ({source}) QUALIFY {ranked} <= {most}"
     return f"SELECT * FROM ({source})"
 
 
@@ -150,14 +170,15 @@ def choose_robots(engine: duckdb.DuckDBPyConnection, table: ds.Dataset) -> int:
     """Make the table `robots`, the newest capture of each robots.txt of the hosts of `chosen`; return their number."""
     names = table.schema.names
     engine.register("index_files", table)
-    host = "url_host_name" if "url_host_name" in names else _HOST
+    host = host_expression(names)
     try:
         engine.execute(
             "CREATE OR REPLACE TABLE robots AS SELECT url, warc_filename AS origin, "
             "warc_record_offset::BIGINT AS origin_offset, warc_record_length::BIGINT AS length, "
             f"{_if_there(names, 'fetch_time', 'TIMESTAMP')} AS fetched_at, "
             f"{_if_there(names, 'fetch_status', 'SMALLINT')} AS status, NULL::VARCHAR AS mime, "
-            f"{_if_there(names, 'url_host_registered_domain')} AS domain, {_if_there(names, 'crawl')} AS crawl "
+            f"{_if_there(names, 'url_host_registered_domain')} AS domain, {_if_there(names, 'crawl')} AS crawl, "
+            "NULL::VARCHAR AS canonical "
             f"FROM index_files WHERE {host} IN (SELECT host FROM chosen) AND url IS NOT NULL "
             "AND warc_filename IS NOT NULL AND warc_record_offset >= 0 AND warc_record_length > 0 "
             "QUALIFY row_number() OVER "

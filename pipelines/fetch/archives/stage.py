@@ -6,6 +6,7 @@ in so many lanes, each with its part of the requests.
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,10 +14,11 @@ import apache_beam as beam
 from apache_beam.pvalue import PBegin, PCollection
 
 from winnow.pipelines.fetch.archives.downloads import RangeReader, open_ranges
-from winnow.pipelines.fetch.archives.plan import AGAIN, ArchiveAsk, ArchivePlan, ArchiveTask, plan_archive
+from winnow.pipelines.fetch.archives.plan import AGAIN, ENDED, ArchiveAsk, ArchivePlan, ArchiveTask
+from winnow.pipelines.fetch.archives.planning import plan_archive
 from winnow.pipelines.fetch.archives.robots import HOST_FILES, host_lines_of
 from winnow.pipelines.fetch.archives.task import is_done, run_task
-from winnow.pipelines.fetch.log import FOLDER
+from winnow.pipelines.fetch.log import FOLDER, LIST, log_path
 from winnow.pipelines.fetch.progress import Progress, Tally
 from winnow.pipelines.running.run_tasks import RunTasks
 from winnow.pipelines.running.tasks import TaskLine, put_task_list
@@ -36,10 +38,17 @@ def nobody(_: Progress) -> None:
 
 def fetch_archive(plan: ArchivePlan, asked: ArchiveAsk, tell: Tell = nobody) -> Tally:
     """Fetches in this process what is still missing; what it came to is of this run alone."""
+    put_ended(asked)
     tasks = pending_tasks(plan, asked)
     tally = asyncio.run(_fetch(asked, tasks, asked.config.per_endpoint, tell))
     finish_archive(plan, asked)
     return tally
+
+
+def put_ended(asked: ArchiveAsk) -> None:
+    """Puts the rows of the log of lines of a list that choose no record, which planning found."""
+    with suppress(FileNotFoundError):
+        asked.objects.put(log_path(LIST), asked.objects.read(ENDED))
 
 
 def finish_archive(plan: ArchivePlan, asked: ArchiveAsk) -> None:
@@ -158,6 +167,7 @@ class RunArchiveTasks(beam.PTransform[PBegin, PCollection[str]]):
 
 def lanes(plan: ArchivePlan, asked: ArchiveAsk) -> list[Lane]:
     """What is pending, dealt to as many lanes as there are workers, which share the requests at once."""
+    put_ended(asked)
     tasks = pending_tasks(plan, asked)
     most = asked.config.per_endpoint
     count = max(1, min(asked.workers, most, len(tasks)))

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from winnow.pipelines.fetch.archives.downloads import RangeError, RangeReader
-from winnow.pipelines.fetch.archives.plan import AGAIN, ArchiveAsk, ArchiveTask, ranges_of, read_task
+from winnow.pipelines.fetch.archives.plan import AGAIN, ArchiveAsk, ArchiveTask, put_table, ranges_of, read_task
 from winnow.pipelines.fetch.archives.record_check import flaw_of
 from winnow.pipelines.fetch.archives.references import put_references
 from winnow.pipelines.fetch.archives.robots import host_lines, host_lines_of
@@ -265,7 +265,7 @@ def _put(
     if (rows.offsets >= 0).any():
         put_records()
     if task.is_robots:
-        put_table_at(objects, _log_of(task), table)
+        put_table(objects, _log_of(task), table)
     else:
         put_log(objects, task.name, table)
     if not again:
@@ -277,19 +277,13 @@ def _put(
     return tally
 
 
-def put_table_at(objects: ObjectStore, path: str, table: pa.Table) -> None:
-    """Puts rows that are no part of the log."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
-    objects.put(path, sink.getvalue().to_pybytes())
-
-
 def log_rows(asked: ArchiveAsk, task: ArchiveTask, planned: pa.Table, rows: _Rows, reasons: list[Reason]) -> pa.Table:
     """The rows of the log of a task, in the order of its records."""
     count = planned.num_rows
     there = pa.array(rows.offsets >= 0)
     found: dict[str, pa.Array | pa.ChunkedArray] = {
         "url": pa.array([clean(url, MAX_URL) for url in rows.urls]),
+        "canonical": planned["canonical"],
         "domain": planned["domain"],
         "decision": pa.array([str(_DECISIONS.get(reason, Decision.FAILED)) for reason in reasons]),
         "reason": pa.array([str(reason) for reason in reasons]),

@@ -6,6 +6,7 @@
 import gzip
 import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -179,6 +180,7 @@ class Server:
         self.requests = 0
         self.most_at_once = 0
         self.asked: list[tuple[str, str]] = []
+        self.moments: list[float] = []
         self._open = 0
         self._lock = threading.Lock()
         server = self
@@ -197,6 +199,7 @@ class Server:
                     server._open += 1
                     server.most_at_once = max(server.most_at_once, server._open)
                     server.asked.append((path, self.headers.get("Range", "")))
+                    server.moments.append(time.monotonic())
                 try:
                     self._answer(path, misbehave(path, number) if misbehave else None)
                 finally:

@@ -9,9 +9,8 @@ import pytest
 from tests.pipelines.fetch.archives.loopback import NAME, Crawl, Server, pages
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.sources import store_record
-from winnow.pipelines.fetch.archives.plan import ArchiveAsk, plan_archive
 from winnow.pipelines.fetch.archives.references import RangedObjects
-from winnow.pipelines.fetch.archives.stage import fetch_archive
+from winnow.pipelines.fetch.archives.stage import ArchiveAsk, fetch_archive, plan_archive
 from winnow.pipelines.fetch.log import read_log
 from winnow.pipelines.ingest.planning.stage import freeze_plans, plan_sources
 from winnow.pipelines.ingest.task import run_task
