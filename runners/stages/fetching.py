@@ -28,7 +28,7 @@ from winnow.runners.tables.table import Table
 from winnow.runners.terminal.progress.fetching import FetchProgress
 from winnow.runners.terminal.progress.status_line import waiting
 from winnow.runners.terminal.tables import print_line, print_tables
-from winnow.schemas.errors import RecipeError
+from winnow.schemas.errors import RecipeError, SourceError
 from winnow.schemas.problems import suggestion
 from winnow.schemas.recipe import AddressList, ArchiveQuery, Recipe, SourceConfig
 
@@ -90,10 +90,7 @@ def _chosen(recipe: Recipe, wanted: Wanted) -> Sequence[SourceConfig]:
     fetched = {source.name: source for source in recipe.sources if source.is_fetched}
     for name in wanted.sources:
         if name not in fetched:
-            known = ", ".join(fetched) or "none"
-            raise RecipeError(
-                f"--source {name}: not a source that is fetched{suggestion(name, fetched)}; these are: {known}"
-            )
+            raise RecipeError(f"--source {name}: not a source that is fetched{suggestion(name, fetched)}")
     return [source for name, source in fetched.items() if not wanted.sources or name in wanted.sources]
 
 
@@ -137,11 +134,16 @@ class _Command:
         return self.bound.config
 
     def plan(self, source: SourceConfig) -> _Planned:
-        """Plan a source."""
-        if source.commoncrawl is not None:
-            return self._plan_archive(source, source.commoncrawl)
-        assert source.addresses is not None
-        return self._plan_list(source, source.addresses)
+        """Plan a source; errors name it."""
+        try:
+            if source.commoncrawl is not None:
+                return self._plan_archive(source, source.commoncrawl)
+            assert source.addresses is not None
+            return self._plan_list(source, source.addresses)
+        except (RecipeError, SourceError) as error:
+            said = str(error).removeprefix(f"sources.{source.name}: ")
+            place = f"{source.place}: " if source.place.file else ""
+            raise type(error)(f"{place}sources.{source.name}: {said}") from None
 
     def run(self, source: SourceConfig, fetching: Fetch) -> None:
         """Fetch a source."""
@@ -191,6 +193,8 @@ class _Command:
         )
         with waiting(self.console, "fetch", f"{source.name}  reading the index"):
             plan = plan_archive(asked)
+        if not plan.records and not plan.not_in_index:
+            raise SourceError("no record of the index is asked for; correct 'where', or the list beside it")
         fetching: Fetch = partial(fetch_archive, plan, asked)
         if self.engine.name != "local" or self.engine.workers:  # else in this process, which fills a line
             fetching = partial(self._run_archive, plan, replace(asked, workers=self.engine.processes))

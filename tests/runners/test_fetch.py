@@ -148,3 +148,42 @@ def test_an_audit_names_rows_whose_record_is_another(
     (warc,) = folder.glob("warc/*.warc.gz")
     warc.unlink()
     assert_told(told(capsys, "audit", file, status=1), "names fetched/isl/warc/", "does not exist", "winnow fetch")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (", addresses: none.txt", "none.txt"),
+        (", limit: 0", "limit … from 1"),
+        (", sample: {share: 0.0}", "no record"),
+    ],
+)
+def test_a_query_that_cannot_be_fetched_is_named_with_its_line(
+    more: str, message: str, tmp_path: Path, served: tuple[Crawl, Server], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = recipe(tmp_path, served, more=more)
+    assert_told(told(capsys, "fetch", file, "--plan", status=1), "r.yaml:", "sources.isl", message)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--source", "icl"], "--source icl … 'isl'"),
+        (["--refetch", "robots"], "--refetch robots … reason=REASON … 'robots'"),
+        (["--refetch", "reason=sleepy"], "--refetch reason=sleepy … busy"),
+        (["--limit", "0"], "--limit 0"),
+        (["--limit", "1k"], "--limit 1k"),
+    ],
+)
+def test_what_is_wrong_on_the_command_line(
+    arguments: list[str], message: str, tmp_path: Path, served: tuple[Crawl, Server], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert_told(told(capsys, "fetch", recipe(tmp_path, served), *arguments, status=1), message)
+
+
+def test_a_recipe_that_fetches_nothing_is_no_recipe_to_fetch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "r.yaml"
+    file.write_text("version: 1\nstore: {path: s}\nsources: {a: {root: r, files: [x], class: web}}\n")
+    assert_told(told(capsys, "fetch", str(file), status=1), "r.yaml", "'commoncrawl' or 'addresses'")

@@ -61,8 +61,7 @@ def _reason(text: str) -> "Reason":
 
     name = text.removeprefix("reason=")
     if not text.startswith("reason=") or name not in REASONS:
-        hint = suggestion(name, REASONS) or f"; reasons are {', '.join(REASONS)}"
-        raise WinnowError(f"--refetch {text}: expected reason=REASON{hint}")
+        raise WinnowError(f"--refetch {text}: expected reason=REASON{suggestion(name, REASONS)}")
     return REASONS[name]
 
 
