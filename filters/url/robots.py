@@ -15,8 +15,9 @@ import pyarrow as pa
 from winnow.filters.operators import STATUS, Assets, Kernel, TextOperator
 from winnow.filters.web.rights.host_files import HostFiles, Refused, read_host_files, split_url
 from winnow.filters.web.rights.paths import one_spelling
-from winnow.filters.web.rights.robots_txt import EVERYBODY, FoundRule, Group, unpack
-from winnow.filters.web.rights.tdmrep import Reservation, reservations, reserved
+from winnow.filters.web.rights.robots_txt import EVERYBODY, unpack
+from winnow.filters.web.rights.site_rules import groups_for, path_rules
+from winnow.filters.web.rights.tdmrep import Reservation, reservations
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Matching, NotEmpty
 from winnow.schemas.rows.opt_out import TRAINING_AGENTS
@@ -28,7 +29,6 @@ URL = "samples.url"
 _CACHED = 1024  # parsed contents
 _CACHED_RULES = 200_000  # of them all: a hostile file has ten thousand for each crawler, of 300 bytes each
 _CACHED_HOSTS = 65536
-_ALLOWED = FoundRule(False)
 _SHOWN = 256
 _AGENT = Matching(r"\*|[a-z0-9][a-z0-9._-]{0,63}", "a crawler's name in lower case, such as ccbot, or *")
 
@@ -56,7 +56,6 @@ class RobotsConfig:
 
 _T = TypeVar("_T")
 Row = tuple[str, bool | None, bool | None, bool | None, str | None, str | None]
-Groups = tuple[tuple[str, Group], ...]
 
 
 class _Parsed(Generic[_T]):
@@ -87,7 +86,8 @@ class Robots:
     def __init__(self, kept: HostFiles, agents: tuple[str, ...]) -> None:
         # One cache for each kind of file, as each parses differently.
         self._groups = _Parsed(
-            lambda content: _groups(kept.packed[content], agents), lambda groups: sum(group.size for _, group in groups)
+            lambda content: groups_for(unpack(kept.packed[content]), agents),
+            lambda groups: sum(group.size for _, group in groups),
         )
         self._reservations = _Parsed(lambda content: _reservations(kept.packed[content]), len)
         self._files = lru_cache(_CACHED_HOSTS)(lambda host: (kept.find(host, "robots"), kept.find(host, "tdmrep")))
@@ -100,36 +100,13 @@ class Robots:
         robots, tdmrep = self._files(place[0])
         if robots is None and tdmrep is None:
             return NO_RULES, None, None, None, None, None
-        path = one_spelling(place[1])
-        disallowed = train_ai_no = tdm = None
-        agent = rule = None
-        if robots is not None:
-            groups = self._groups(robots)
-            access, agent = _refusal(groups, path, Group.access)
-            training, other = _refusal(groups, path, Group.training)
-            disallowed, train_ai_no = access.refused, training.refused
-            agent = agent if access.refused else other
-            rule = access.line if access.refused else training.line if training.refused else None
-        if tdmrep is not None:
-            tdm, shown = reserved(self._reservations(tdmrep), path)
-            rule = rule or (shown if tdm else None)
-        return "ok", disallowed, train_ai_no, tdm, agent, None if rule is None else rule[:_SHOWN]
-
-
-def _groups(packed: bytes, agents: tuple[str, ...]) -> Groups:
-    """A file's groups for our crawlers, each once, in our order."""
-    groups = unpack(packed)
-    named = dict.fromkeys(agent if agent in groups else EVERYBODY for agent in agents)
-    return tuple((name, groups[name]) for name in named if name in groups)
-
-
-def _refusal(groups: Groups, path: str, ask: Callable[[Group, str], FoundRule]) -> tuple[FoundRule, str | None]:
-    """The first refusal of one of our crawlers, and the group it is in."""
-    for name, group in groups:
-        found = ask(group, path)
-        if found.refused:
-            return found, name
-    return _ALLOWED, None
+        found = path_rules(
+            None if robots is None else self._groups(robots),
+            None if tdmrep is None else self._reservations(tdmrep),
+            one_spelling(place[1]),
+        )
+        rule = None if found.rule is None else found.rule[:_SHOWN]
+        return "ok", found.disallowed, found.train_ai_no, found.tdm, found.agent, rule
 
 
 def _reservations(packed: bytes) -> tuple[Reservation, ...]:

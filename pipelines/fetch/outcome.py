@@ -85,6 +85,27 @@ class Reason(StrEnum):
     RENDER_FAILED = "render_failed", Again.LATER
 
 
+REASONS: Final = {reason.value: reason for reason in Reason}
+_SKIPPED: Final = frozenset((Reason.REPEATED, Reason.OVER_LIMIT, Reason.BUDGET))
+_REFUSED: Final = frozenset(
+    (
+        Reason.CREDENTIALS,
+        Reason.PORT,
+        Reason.FORGOTTEN,
+        Reason.PRIVATE_ADDRESS,
+        Reason.ROBOTS,
+        Reason.ROBOTS_UNREACHABLE,
+        Reason.OPT_OUT,
+        Reason.TDM_RESERVED,
+    )
+)
+
+
+def decision_without_record(reason: Reason) -> Decision:
+    """What was done with an address that has no record, by why."""
+    return Decision.SKIPPED if reason in _SKIPPED else Decision.REFUSED if reason in _REFUSED else Decision.FAILED
+
+
 LOG: Final = pa.schema(
     [
         pa.field("url", pa.string(), nullable=False),  # as the list or the index writes it, at most 2,048 characters

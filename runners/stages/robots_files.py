@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from rich.console import Console
 
 from winnow.filters.extraction.charset import decode_page
-from winnow.filters.web.rights.host_files import PATHS, Kind, split_url
+from winnow.filters.web.rights.host_files import PATHS, Kind, host_file_line, split_url
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.forgetting.outputs import ROBOTS
 from winnow.pipelines.ingest.formats import container_reader
@@ -28,12 +28,11 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.runners.stages.lists.whole_file import registered_file, require_writable, whole_file
 from winnow.schemas.errors import WinnowError
-from winnow.schemas.identity import Json, canonical_json
+from winnow.schemas.identity import Json
 from winnow.schemas.records import FilePart, Generation
 
 _NAMES: Final = "|".join(path.rpartition("/")[2].replace(".", r"\.") for path in PATHS)
 _COLUMNS: Final = ["url", "text", "source", "media", "metadata"]
-_OK: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +47,7 @@ class KeptFile:
 
     def line(self) -> bytes:
         """The line that the operator reads."""
-        entry: dict[str, Json] = {"url": self.url, "body": self.body}
-        if self.fetched_at is not None:
-            entry["fetched_at"] = self.fetched_at
-        if self.status is not None and self.status != _OK:
-            entry["status"] = self.status
-        return canonical_json(entry).encode() + b"\n"
+        return host_file_line(self.url, self.fetched_at, self.body, self.status)
 
 
 def kept_files(store: Store, generation: Generation, context: IngestContext | None) -> Iterator[KeptFile]:

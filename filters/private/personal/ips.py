@@ -21,6 +21,7 @@ from winnow.filters.private.personal.candidates import DigitGroups
 from winnow.filters.private.personal.detections import Detections
 from winnow.filters.private.personal.ipv6 import ipv6_end
 from winnow.filters.private.personal.matches import bytes_at, found_at_runs, is_apart, is_glued
+from winnow.filters.web.machines import DOCUMENTATION, NOT_PUBLIC
 
 _SMALL, _FIRST_SMALL, _NEXT_SMALL = 32, 10, 20  # see `_is_small`: one address in a thousand is small
 _WORD_BYTES = 64  # more than the longest word below
@@ -58,12 +59,8 @@ def _networks(blocks: str) -> tuple[tuple[int, int], ...]:
     return tuple((int(one[0]), int(one[-1])) for one in map(IPv4Network, blocks.split()))
 
 
-# The IANA special-purpose registry: not globally reachable, multicast, and reserved for the future.
-_NOT_PUBLIC = _networks(
-    "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.88.99.0/24 "
-    "192.168.0.0/16 198.18.0.0/15 224.0.0.0/4 240.0.0.0/4"
-)
-_DOCUMENTATION = _networks("192.0.2.0/24 198.51.100.0/24 203.0.113.0/24")
+_NOT_PUBLIC = _networks(NOT_PUBLIC)
+_DOCUMENTATION = _networks(DOCUMENTATION)
 _REPLACEMENTS = _networks(
     "22.214.171.124/32 126.96.36.199/32 188.8.131.52/32 184.108.40.206/32 220.127.116.11/32 18.104.22.168/32"
 )

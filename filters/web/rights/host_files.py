@@ -33,6 +33,7 @@ _STEP: Final = 1 << 20
 _ZSTD_STEP: Final = 256  # 64 blocks of 4 bytes at most, each of up to 128 KiB
 MAX_HELD_BYTES: Final = 4 << 30
 _NEVER: Final = -(1 << 62)
+_OK: Final = 200
 _TOO_MANY_REQUESTS: Final = 429
 _MARKUP: Final = re.compile(r"[\ufeff\s]*<")
 _NO_RESERVATIONS: Final = "[]"
@@ -66,6 +67,21 @@ def split_url(url: str) -> tuple[str, str] | None:
     host = canonical.index("//") + 2
     path = canonical.index("/", host)
     return canonical[host:path], canonical[path:]
+
+
+def host_file_line(url: str, fetched_at: str | None, body: str | None, status: int | None = None) -> bytes:
+    """The line that says what a host's file was; `fetched_at` is ISO 8601."""
+    entry: dict[str, Json] = {"url": url, "body": body}
+    if fetched_at is not None:
+        entry["fetched_at"] = fetched_at
+    if status is not None and status != _OK:
+        entry["status"] = status
+    return canonical_json(entry).encode() + b"\n"
+
+
+def is_page(body: str) -> bool:
+    """Whether a body is a page, as servers send one in place of a file that they do not have."""
+    return _MARKUP.match(body) is not None
 
 
 def read_host_files(path: str, agents: frozenset[str], too_many_requests: Refused = "unknown") -> HostFiles:
@@ -142,7 +158,7 @@ def _entry(path: str, number: int, line: bytes, too_many_requests: Refused) -> t
     kind = PATHS.get(place[1]) if place else None
     if place is None or kind is None:
         return None
-    if kind == "tdmrep" and (not body or _MARKUP.match(body)):
+    if kind == "tdmrep" and (not body or is_page(body)):
         body = _NO_RESERVATIONS  # there is no such file, or its address leads to a page
     return place[0], kind, _moment(path, number, raw.get("fetched_at")), body
 
@@ -164,7 +180,7 @@ def _lines(path: str) -> Iterator[bytes]:
     number, rest = 1, bytearray()  # grows in place: a line may come in thousands of pieces
     try:
         with open(path, "rb") as stream:
-            for chunk in _inflated(stream):
+            for chunk in inflated(stream):
                 first, *others = chunk.split(b"\n")
                 rest += first
                 for other in others:
@@ -178,7 +194,7 @@ def _lines(path: str) -> Iterator[bytes]:
     yield bytes(rest)
 
 
-def _inflated(stream: BinaryIO) -> Iterator[bytes]:
+def inflated(stream: BinaryIO) -> Iterator[bytes]:
     """The decompressed bytes of a file; a truncated file is an error, as the lost part may refuse something."""
     magic = stream.read(4)
     stream.seek(0)

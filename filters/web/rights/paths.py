@@ -29,6 +29,11 @@ class Pattern:
         """Whether it matches everything that begins with its prefix."""
         return len(self.parts) == 1 and not self.anchored
 
+    @property
+    def is_everything(self) -> bool:
+        """Whether it is written so that it matches every path."""
+        return not self.anchored and self.parts[0] in ("", "/") and not any(self.parts[1:])
+
     def matches(self, path: str) -> bool:
         """Whether it matches a normalised path. Each part is searched for once, so this is linear."""
         if not path.startswith(self.parts[0]):

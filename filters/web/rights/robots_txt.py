@@ -3,15 +3,16 @@
 Only the lines about these crawlers are kept, which are usually few. As in Google's parser a group begins with
 `User-agent` lines and ends at the next of these after a rule; other lines end nothing. In a crawler's groups, or those
 for `*` if none names it, the longest matching pattern decides, and `Allow` wins a tie. `Content-Usage` (IETF aipref)
-and `Content-Signal` also belong to groups, and may begin with a path.
+and `Content-Signal` also belong to groups, and may begin with a path. So does `Crawl-delay`, which ends no group;
+`Sitemap` belongs to none.
 
 Beyond the RFC: a `Disallow` that does not begin with `/` or `*` is read as if it did, as its author wanted to refuse
 something.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -23,6 +24,7 @@ from winnow.filters.web.rights.statements import MALFORMED, TRAIN_AI_NO, prefere
 
 MAX_BYTES: Final = 512_000  # RFC 9309 asks for 500 kibibytes at least; Google reads no more
 MAX_RULES: Final = 10_000  # per crawler; a path is compared with each
+MAX_SITEMAPS: Final = 1_000
 EVERYBODY: Final = "*"
 
 Kind: TypeAlias = Literal["allow", "disallow", "usage"]
@@ -37,6 +39,9 @@ _KINDS: Final[dict[str, Kind]] = {
     "content-signal": "usage",
 }
 _MISSPELT: Final = frozenset(("dissallow", "dissalow", "disalow", "diasllow", "disallaw"))  # as in Google's parser
+_DELAYS: Final = frozenset(("crawl-delay", "crawldelay"))
+_SECONDS: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{0,9})?")
+_SITEMAPS: Final = frozenset(("sitemap", "site-map"))
 _AGENT_LINES: Final = frozenset(("user-agent", "useragent", "user agent"))
 
 
@@ -86,6 +91,15 @@ class Group:
         """How many rules it has."""
         return len(self._rules) + len(self._usage)
 
+    def everything(self) -> FoundRule:
+        """The line that refuses every path, where none allows any."""
+        for rules in (self._rules, self._usage):
+            if not any(rule.allows for rule in rules):
+                for rule in rules:
+                    if rule.pattern.is_everything:
+                        return FoundRule(True, rule.line)
+        return _NOTHING
+
     def access(self, path: str) -> FoundRule:
         """Whether the crawler may not fetch this path."""
         rules = self._rules if path.startswith(self._prefixes) else self._others
@@ -103,6 +117,15 @@ def _first(rules: Sequence[Rule], path: str) -> FoundRule:
     return _NOTHING
 
 
+@dataclass(slots=True)
+class RobotsFile:
+    """What a file says to some crawlers, and to everybody."""
+
+    groups: dict[str, list[Line]] = field(default_factory=dict)  # by the crawler that they name
+    delays: dict[str, float] = field(default_factory=dict)  # seconds between requests, the longest
+    sitemaps: list[str] = field(default_factory=list)  # as written
+
+
 def relevant_lines(body: str, agents: frozenset[str]) -> dict[str, list[Line]]:
     """The lines of a file for each of these crawlers that it names, and for everybody.
 
@@ -110,7 +133,13 @@ def relevant_lines(body: str, agents: frozenset[str]) -> dict[str, list[Line]]:
         body: The file; bytes beyond the limit are not read.
         agents: Names in lower case.
     """
-    groups: dict[str, list[Line]] = {}
+    return read_robots(body, agents).groups
+
+
+def read_robots(body: str, agents: frozenset[str]) -> RobotsFile:
+    """What a file says to these crawlers (named in lower case), and to everybody."""
+    found = RobotsFile()
+    groups = found.groups
     current: list[str] = []
     in_rules = named = False
     for key, value in _records(body):
@@ -126,6 +155,10 @@ def relevant_lines(body: str, agents: frozenset[str]) -> dict[str, list[Line]]:
             continue
         kind: Kind | None = "disallow" if key in _MISSPELT else _KINDS.get(key)
         if kind is None:
+            if key in _DELAYS and _SECONDS.fullmatch(value):
+                found.delays |= {agent: max(float(value), found.delays.get(agent, 0.0)) for agent in current}
+            elif key in _SITEMAPS and value and len(found.sitemaps) < MAX_SITEMAPS:
+                found.sitemaps.append(value)
             continue
         in_rules = True
         if kind == "usage" and not named:  # before any group: for everybody
@@ -135,7 +168,7 @@ def relevant_lines(body: str, agents: frozenset[str]) -> dict[str, list[Line]]:
             for agent in current:
                 if len(groups[agent]) < MAX_RULES:
                     groups[agent].append((kind, value))
-    return groups
+    return found
 
 
 def pack(groups: dict[str, list[Line]]) -> bytes:
@@ -145,7 +178,12 @@ def pack(groups: dict[str, list[Line]]) -> bytes:
 
 def unpack(packed: bytes) -> dict[str, Group]:
     """Decode the groups."""
-    return {agent: Group([(kind, value) for kind, value in lines]) for agent, lines in orjson.loads(packed).items()}
+    return groups_of(orjson.loads(packed))
+
+
+def groups_of(lines: Mapping[str, Sequence[Line]]) -> dict[str, Group]:
+    """The groups that lines make."""
+    return {agent: Group([(kind, value) for kind, value in found]) for agent, found in lines.items()}
 
 
 def _records(body: str) -> Iterator[tuple[str, str]]:

@@ -19,8 +19,8 @@ from winnow.schemas.rows.opt_out import HEADER_NAMES
 HEAD_BYTES: Final = 4096
 MAX_CODINGS: Final = 8  # more than this in one header is an attack
 
-_STATUS: Final = re.compile(rb"HTTP/\d+(?:\.\d+)?[ \t]+(\d{3})(?!\d)")
-_BLANK_LINE: Final = re.compile(rb"\n\r?\n")
+STATUS_LINE: Final = re.compile(rb"HTTP/\d+(?:\.\d+)?[ \t]+(\d{3})(?!\d)")
+BLANK_LINE: Final = re.compile(rb"\n\r?\n")
 _FOLDED: Final = re.compile(rb"\r?\n[ \t]+")
 _CHARSET: Final = re.compile(rb"charset\s*=\s*[\"']?([^\s\"';,]{1,64})", re.IGNORECASE)
 _MIME: Final = re.compile(rb"[!-+\--:<-~]{1,255}")
@@ -68,15 +68,15 @@ class Payload:
     ignored: str = ""
 
 
-def header_fields(raw: bytes, wanted: frozenset[bytes]) -> Fields:
-    """The wanted fields of a header, by lower-case name, each with its values in order; broken lines are skipped."""
+def header_fields(raw: bytes, wanted: frozenset[bytes] | None = None) -> Fields:
+    """The wanted fields of a header, or all, by lower-case name, each with its values in order; others are skipped."""
     if b"\n " in raw or b"\n\t" in raw:
         raw = _FOLDED.sub(b" ", raw)
     fields: Fields = {}
     for line in raw.split(b"\n"):
-        name, _, value = line.partition(b":")
+        name, colon, value = line.partition(b":")
         name = name.strip().lower()
-        if name in wanted:
+        if colon if wanted is None else name in wanted:
             fields.setdefault(name, []).append(value.strip())
     return fields
 
@@ -85,10 +85,10 @@ def parse_http(content: bytes, start: int, stop: int, max_header_bytes: int) -> 
     """Parses the header of a response at `start`; None where none begins or it does not end."""
     if not content.startswith(b"HTTP/", start):
         return None
-    blank = _BLANK_LINE.search(content, start, min(stop, start + max_header_bytes))
+    blank = BLANK_LINE.search(content, start, min(stop, start + max_header_bytes))
     if blank is None:
         return None
-    status = _STATUS.match(content, start)
+    status = STATUS_LINE.match(content, start)
     fields = header_fields(content[start : blank.start()], _WANTED)
     return HttpHead(blank.end(), int(status.group(1)) if status else None, fields)
 
