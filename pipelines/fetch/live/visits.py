@@ -130,7 +130,7 @@ class Visits:
         @asynccontextmanager
         async def gate(place: Place) -> AsyncIterator[Failed | None]:
             if errand.turn is None:
-                refusal = await self._refusal(place)
+                refusal = await self.refusal(place)
                 if refusal is not None:
                     yield Failed(refusal.reason, refusal.detail)
                     return
@@ -268,7 +268,7 @@ class Visits:
             self._schedule.release(turn, now())
             self._woken.set()
 
-    async def _refusal(self, place: Place) -> Refusal | None:
+    async def refusal(self, place: Place) -> Refusal | None:
         """Why a place must not be asked; asks its site, if that is not known."""
         if self._asked.forgotten(place.url):
             return Refusal(Reason.FORGOTTEN, place.url)
