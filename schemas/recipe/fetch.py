@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 from winnow.schemas.recipe.checks import Between, Matching, NotEmpty, PathText
 
 HowFetched: TypeAlias = Literal["copy", "by_reference"]
+SameBytes: TypeAlias = Literal["revisit", "keep"]
 Render: TypeAlias = tuple[Annotated[str, NotEmpty()], ...]
 
 COMMON_CRAWL = "https://data.commoncrawl.org/"
@@ -96,6 +97,7 @@ class FetchConfig:
     first_byte_seconds: Annotated[float, Between(0.1, 600.0)] = 20.0
     total_seconds: Annotated[float, Between(0.1, 86_400.0)] = 300.0
     min_bytes_a_second: Annotated[int, Between(0, 1 << 30)] = 512
+    same_bytes: SameBytes = "revisit"  # as another address of its domain had lately: a reference to that record
     budget_bytes: Annotated[int, Between(1, 1 << 60)] | None = None  # of the whole run
     ports: tuple[Annotated[int, Between(1, 65_535)], ...] = (80, 443)
     allow_hosts: tuple[Annotated[str, _HOST], ...] = ()  # hosts that may have private addresses, in a network of yours

@@ -21,7 +21,15 @@ from urllib.parse import quote
 
 import h11
 
-from winnow.pipelines.fetch.live.connection import BrokenError, Connection, Connections, Pace, connect, words_of
+from winnow.pipelines.fetch.live.connection import (
+    BrokenError,
+    Connection,
+    Connections,
+    Pace,
+    allow_connections,
+    connect,
+    words_of,
+)
 from winnow.pipelines.fetch.live.exchange import Body, Conditions, Failed, Followed, Hop, Response
 from winnow.pipelines.fetch.live.names import Names
 from winnow.pipelines.fetch.live.places import Place, place_of
@@ -40,7 +48,7 @@ Gate: TypeAlias = Callable[[Place], AbstractAsyncContextManager[Failed | None]]
 _ACCEPTED: Final = "gzip, br, zstd"
 _MOST_INTERIM: Final = 8  # responses such as 103 before the one that counts
 _ERROR_BYTES: Final = 64 << 10  # of a body that nobody reads: of redirects and errors
-_FRAMING_BYTES: Final = 256 << 10  # by which chunks may exceed their content, and once more as much as they have
+_FRAMING_BYTES: Final = 64 << 10  # by which chunks may exceed their content, and once more as much as they have
 _FIRST_LOOK_BYTES: Final = 64 << 10  # of a packed body, after which it is unpacked for the first time
 _LARGE_BYTES: Final = 512 << 10  # a body that is unpacked beside the event loop
 _SENDABLE: Final = re.compile(r"[!-~]([ -~]{0,1022}[!-~])?")
@@ -67,6 +75,7 @@ class Client:
     """
 
     def __init__(self, config: FetchConfig, names: Names, scratch: Path, *, tls: ssl.SSLContext | None = None) -> None:
+        allow_connections(config.at_once)
         self._config = config
         self._names = names
         self._scratch = scratch

@@ -45,6 +45,7 @@ _SITE: Final = 8  # what a site costs beside its rules, in rules
 _TOO_MANY_REQUESTS: Final = 429
 _OWN: Final = (Reason.NO_HOST, Reason.NAME_SERVER, Reason.PRIVATE_ADDRESS)
 _MARKUP: Final = (None, "text/html", "application/xhtml+xml", "application/xml", "text/xml")
+_SNIFFED: Final = 512  # bytes of what its header declares to be no page
 _EDGES: Final = b"\xef\xbb\xbf \t\r\n\0"
 
 
@@ -190,9 +191,8 @@ def stated_refusal(response: Response, config: OptOutConfig) -> Refusal | None:
     """What a response or its page says against its use, judged as `page.opt_out` judges stored pages."""
     statements = of_headers(response.head.fields)
     mime, charset = content_type((response.text("content-type") or "").encode())
-    head = response.decoded(MAX_META_BYTES) if mime in _MARKUP or mime == "text/plain" else b""
-    if mime in _MARKUP or head.lstrip(_EDGES).startswith(b"<"):
-        found = with_metas(statements, decode_page(head, charset).text)
+    if mime in _MARKUP or response.decoded(_SNIFFED).lstrip(_EDGES).startswith(b"<"):
+        found = with_metas(statements, decode_page(response.decoded(MAX_META_BYTES), charset).text)
         statements = found if isinstance(found, dict) else statements
     if statements == {HEADERS: {}}:
         return None

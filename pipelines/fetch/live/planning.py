@@ -1,19 +1,17 @@
 """What a list of addresses comes to before any request: which are asked, in which order, and why others are not.
 
 The list may have more lines than memory has room for. Its lines go into a database on the disk, which finds those
-that repeat another or that the log has decided; what is left is the queue, a file that is mapped: its rows lie by
-domain and host, hosts of a domain by name, addresses of a host by hash. In memory are the starts of hosts, 17 bytes
+that repeat another or that the log has decided; what is left is the queue, a file that is mapped: domains by hash,
+hosts of a domain by name, addresses of a host by hash. In memory are the starts of hosts and domains, 16 bytes of
 each, and what the database is allowed.
 """
 
 import ssl
-from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 import duckdb
@@ -24,7 +22,7 @@ from winnow.filters.page.opt_out import OptOutConfig
 from winnow.pipelines.fetch.live.addresses import read_addresses
 from winnow.pipelines.fetch.live.exchange import Failed
 from winnow.pipelines.fetch.live.places import place_of
-from winnow.pipelines.fetch.live.schedule import Span
+from winnow.pipelines.fetch.live.queue import QUEUE, Queue, write_queue
 from winnow.pipelines.fetch.log import LATER, MAX_DETAIL, MAX_URL, clean, load_log, log_engine
 from winnow.pipelines.fetch.outcome import LOG, REASONS, Reason, decision_without_record
 from winnow.pipelines.processes.run_folder import temporary_folder
@@ -37,7 +35,13 @@ if TYPE_CHECKING:
     from winnow.pipelines.fetch.live.names import LookUp
 
 FOUND: Final = "sitemaps/"
-"""Addresses that sitemaps add: `sitemaps/NAME.parquet` with a column `url`, in the fetched folder."""
+"""What sitemaps add: `sitemaps/NAME.parquet` in the fetched folder, with the columns of `FOUND_ROWS`."""
+FOUND_ROWS: Final = pa.schema(
+    [
+        pa.field("site", pa.string(), nullable=False),  # its first page
+        pa.field("url", pa.string()),  # null: all of its sitemaps were read
+    ]
+)
 
 _ROWS: Final = 16_384
 _LIST_ROWS: Final = "list.parquet"
@@ -53,18 +57,6 @@ _LINES: Final = pa.schema(
         pa.field("reason", pa.string()),  # why it is not asked
         pa.field("detail", pa.string()),
         pa.field("is_listed", pa.bool_()),  # a line of the list, rather than found in a sitemap
-    ]
-)
-_QUEUE: Final = pa.schema(
-    [
-        pa.field("url", pa.string()),
-        pa.field("canonical", pa.string()),
-        pa.field("host", pa.string()),
-        pa.field("domain", pa.string()),
-        pa.field("etag", pa.string()),  # of the newest record of it
-        pa.field("last_modified", pa.string()),
-        pa.field("record_url", pa.string()),
-        pa.field("recorded_at", pa.int64()),  # microseconds since 1970
     ]
 )
 
@@ -86,70 +78,6 @@ class LiveAsk:
     tls: ssl.SSLContext | None = None  # whom to trust; None: whom the system trusts
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedAddress:
-    """An address that is to be asked."""
-
-    url: str
-    canonical: str
-    host: str
-    domain: str
-    etag: str | None
-    last_modified: str | None
-    record_url: str | None
-    recorded_at: int | None
-
-
-class Queue:
-    """The addresses to be asked, on the disk."""
-
-    def __init__(self, folder: TemporaryDirectory[str], starts: "array[int]", firsts: "array[int]") -> None:
-        """Open what `_written` wrote: the first row of each host, and the first host of each domain."""
-        self._folder = folder  # is removed with the queue
-        self._starts, self._firsts = starts, firsts
-        self._file = pa.memory_map(str(_queue_file(folder)))
-        self._reader = pa.ipc.open_file(self._file)
-        self._batch = lru_cache(1_024)(self._reader.get_batch)  # of mapped bytes
-        self._columns = lru_cache(1_024)(lambda number: self._batch(number).columns)
-
-    @property
-    def hosts(self) -> int:
-        """How many hosts have addresses in it."""
-        return len(self._starts) - 1
-
-    @property
-    def domains(self) -> int:
-        """How many registered domains have."""
-        return len(self._firsts) - 1
-
-    def __len__(self) -> int:
-        """How many addresses it has."""
-        return self._starts[-1]
-
-    def __getitem__(self, row: int) -> QueuedAddress:
-        """One address."""
-        return QueuedAddress(*(column[row % _ROWS].as_py() for column in self._columns(row // _ROWS)))
-
-    def rows(self, start: int, stop: int) -> Iterator[pa.RecordBatch]:
-        """Addresses, many at a time."""
-        while start < stop:
-            batch, place = self._batch(start // _ROWS), start % _ROWS
-            found = batch.slice(place, min(stop - start, _ROWS - place))
-            yield found
-            start += found.num_rows
-
-    def spans(self) -> Iterator[Iterator[Span]]:
-        """For each domain the spans of its hosts."""
-        for first, last in zip(self._firsts, self._firsts[1:], strict=False):
-            yield self._hosts_of(first, last)
-
-    def _hosts_of(self, first: int, last: int) -> Iterator[Span]:
-        for host in range(first, last):
-            start, stop = self._starts[host], self._starts[host + 1]
-            one = self[start]
-            yield Span(one.host, one.domain, start, stop)
-
-
 @dataclass(slots=True)
 class LivePlan:
     """What a list comes to."""
@@ -159,6 +87,7 @@ class LivePlan:
     refused: Counter[Reason]  # lines that are asked for nothing, by why; those that repeat another among them
     done: int  # decided by the log
     queue: Queue
+    sites: Queue | None  # whose sitemaps are to be read first; None if none are
     list_rows: Path  # rows of the log for the lines that are asked for nothing
 
     @property
@@ -206,9 +135,10 @@ def plan_addresses(asked: LiveAsk) -> LivePlan:
         ).fetchall()
         folder = temporary_folder("fetch")
         _write_list_rows(engine, Path(folder.name) / _LIST_ROWS)
-        queue = _written(engine, folder)
+        queue = write_queue(_pending(engine), folder, "pending")
+        sites = None if asked.addresses.sitemaps is None else write_queue(_sites(engine), folder, "sites")
         counts = Counter({REASONS[row["reason"]]: row["count"] for row in refused.to_pylist()})
-        return LivePlan(lines, found, counts, done, queue, Path(folder.name) / _LIST_ROWS)
+        return LivePlan(lines, found, counts, done, queue, sites, Path(folder.name) / _LIST_ROWS)
 
 
 def _write_list_rows(engine: duckdb.DuckDBPyConnection, file: Path) -> None:
@@ -243,13 +173,18 @@ def _load_lines(engine: duckdb.DuckDBPyConnection, asked: LiveAsk) -> int:
     if not number:
         raise SourceError(f"{asked.addresses.file}: has no address; expected one a line, or a table with a column url")
     later = number
+    engine.execute("CREATE TABLE read_site (site VARCHAR)")
     if asked.addresses.sitemaps is not None:
         for one in asked.objects.list(FOUND):
             with asked.objects.open(one.path) as stream:
-                for batch in pq.ParquetFile(stream).iter_batches(_ROWS, columns=["url"]):
-                    found = batch.column("url").to_pylist()
-                    _insert(engine, _read(found, later, asked, is_listed=False))
+                for batch in pq.ParquetFile(stream).iter_batches(_ROWS):
+                    found = batch.column("url").drop_null().to_pylist()
+                    if found:
+                        _insert(engine, _read(found, later, asked, is_listed=False))
                     later += len(found)
+                    engine.register("read", pa.Table.from_batches([batch]))
+                    engine.execute("INSERT INTO read_site SELECT site FROM read WHERE url IS NULL")
+                    engine.unregister("read")
     return number
 
 
@@ -293,11 +228,19 @@ _order = lru_cache(1 << 16)(_hash)
 def _decide(engine: duckdb.DuckDBPyConnection, asked: LiveAsk) -> None:
     """Make the table `line`: why each line is asked for nothing, or that it is done; the others are the queue."""
     engine.execute(
-        f"""
-        CREATE TABLE first AS SELECT canonical, min(number) AS number FROM given WHERE canonical IS NOT NULL GROUP BY 1;
-        CREATE TABLE chosen AS SELECT canonical FROM given SEMI JOIN first USING (canonical, number)
-        WHERE reason IS NULL ORDER BY address_order, canonical LIMIT {asked.limit if asked.limit is not None else "ALL"}
-        """
+        "CREATE TABLE first AS "
+        "SELECT canonical, min(number) AS number FROM given WHERE canonical IS NOT NULL GROUP BY canonical"
+    )
+    if asked.addresses.sitemaps is not None:  # of a domain only so many, and none that the list has
+        most = asked.addresses.sitemaps.count
+        engine.execute(
+            "DELETE FROM given WHERE NOT is_listed AND number NOT IN (SELECT number FROM given SEMI JOIN first USING "
+            "(canonical, number) WHERE NOT is_listed QUALIFY row_number() OVER "
+            f"(PARTITION BY domain ORDER BY address_order, canonical) <= {most})"
+        )
+    engine.execute(
+        "CREATE TABLE chosen AS SELECT canonical FROM given SEMI JOIN first USING (canonical, number) WHERE reason IS "
+        f"NULL ORDER BY address_order, canonical LIMIT {'ALL' if asked.limit is None else asked.limit}"
     )
     again = ", ".join(f"'{reason}'" for reason in sorted({*LATER, *(reason.value for reason in asked.refetch)}))
     # An address that a line refuses is refused, whichever line names it first.
@@ -320,48 +263,23 @@ def _decide(engine: duckdb.DuckDBPyConnection, asked: LiveAsk) -> None:
     )
 
 
-def _queue_file(folder: TemporaryDirectory[str]) -> Path:
-    return Path(folder.name) / "queue.arrow"
-
-
-def _written(engine: duckdb.DuckDBPyConnection, folder: TemporaryDirectory[str]) -> Queue:
-    """Write the queue's file, and note where hosts and domains start."""
-    starts, firsts = array("q"), array("q")
-    last_host = last_domain = None
-    row = 0
-    names = ", ".join(one.name for one in _QUEUE)
-    found = engine.sql(
+def _pending(engine: duckdb.DuckDBPyConnection) -> pa.RecordBatchReader:
+    names = ", ".join(one.name for one in QUEUE)
+    return engine.sql(
         f"SELECT {names} FROM line WHERE reason IS NULL AND NOT is_decided "
         "ORDER BY domain_order, domain, host, address_order, canonical"
-    )
-    with pa.ipc.new_file(str(_queue_file(folder)), _QUEUE) as writer:
-        for batch in _even(found.to_arrow_reader(_ROWS)):
-            for host, domain in zip(batch.column("host").to_pylist(), batch.column("domain").to_pylist(), strict=True):
-                if host != last_host or domain != last_domain:
-                    if domain != last_domain:
-                        firsts.append(len(starts))
-                    starts.append(row)
-                    last_host, last_domain = host, domain
-                row += 1
-            writer.write_batch(batch)
-    firsts.append(len(starts))
-    starts.append(row)
-    return Queue(folder, starts, firsts)
+    ).to_arrow_reader(_ROWS)
 
 
-def _even(batches: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of equal size, so that a row's batch is known by its number."""
-    held: list[pa.RecordBatch] = []
-    rows = 0
-    for one in batches:
-        batch = one
-        while rows + batch.num_rows >= _ROWS:
-            held.append(batch.slice(0, _ROWS - rows))
-            batch, rows = batch.slice(_ROWS - rows), 0
-            yield from pa.Table.from_batches(held).cast(_QUEUE).combine_chunks().to_batches()
-            held = []
-        if batch.num_rows:
-            held.append(batch)
-            rows += batch.num_rows
-    if held:
-        yield from pa.Table.from_batches(held).cast(_QUEUE).combine_chunks().to_batches()
+def _sites(engine: duckdb.DuckDBPyConnection) -> pa.RecordBatchReader:
+    """The first page of every site in the list whose sitemaps were not read."""
+    columns = "url, url AS canonical, host, domain" + "".join(f", NULL AS {one.name}" for one in list(QUEUE)[4:])
+    return engine.sql(
+        f"""
+        SELECT {columns} FROM (
+            SELECT DISTINCT regexp_extract(canonical, '^https?://[^/]+') || '/' AS url, host, domain, domain_order
+            FROM line WHERE is_listed AND reason IS NULL)
+        ANTI JOIN read_site ON read_site.site = url
+        ORDER BY domain_order, domain, host, url
+        """
+    ).to_arrow_reader(_ROWS)

@@ -1,0 +1,173 @@
+"""Where a crawl's records and rows go: segments, each of which is committed whole, on a thread of their own.
+
+A segment is finished when it is full or old, so a run that is killed loses minutes. Its files of hosts
+(`robots/NAME.jsonl.gz`, for `url.robots`) are put before it.
+"""
+
+import asyncio
+import gzip
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from winnow.pipelines.fetch.live.exchange import Hop, Response
+from winnow.pipelines.fetch.live.record import Earlier, SegmentWriter
+from winnow.pipelines.fetch.log import put_log
+from winnow.pipelines.fetch.outcome import Decision, Outcome, Reason
+from winnow.pipelines.fetch.progress import Tally
+from winnow.pipelines.processes.run_folder import temporary_folder
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.schemas.recipe.fetch import FetchConfig
+
+HOST_FILES: Final = "robots/host_files.jsonl.gz"
+MAX_AGE: Final = 300.0  # seconds
+
+_HOSTS: Final = "robots/"
+_LINES: Final = ".jsonl.gz"
+_KEPT_DIGESTS: Final = 100_000  # of bodies, of which others with the same bytes are revisits: 30 MB
+_PIECE: Final = 1 << 20
+
+
+class Segments:
+    """Writes what a crawl decides; all methods but `close` may be called from its event loop and never block it."""
+
+    def __init__(self, objects: ObjectStore, config: FetchConfig, tally: Tally) -> None:
+        self._objects, self._config, self._tally = objects, config, tally
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="segments")
+        self._writer: SegmentWriter | None = None
+        self._began = 0.0
+        self._host_lines: list[bytes] = []
+        self._digests: OrderedDict[tuple[str | None, bytes], Earlier] = OrderedDict()
+        self._number = 0
+        self._failed: BaseException | None = None
+        self._writing = 0
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether so much waits to be written that nothing new should be begun."""
+        return self._writing > self._config.at_once
+
+    async def keep(self, outcome: Outcome, response: Response, hops: Sequence[Hop], earlier: Earlier | None) -> None:
+        """Write a record and its row; the response's body is freed."""
+        self._writing += 1
+        try:
+            loop = asyncio.get_running_loop()
+            kept = await loop.run_in_executor(self._thread, self._keep, outcome, response, hops, earlier)
+        finally:
+            self._writing -= 1
+        self._tally.add_rows(kept.decision, kept.reason, 1)
+
+    def note(self, outcome: Outcome) -> None:
+        """Write the row of an address without a record."""
+        self._tally.add_rows(outcome.decision, outcome.reason, 1)
+        self._later(self._note, outcome)
+
+    def note_rows(self, rows: pa.Table, decision: Decision, reason: Reason) -> None:
+        """Write the rows of many addresses that end alike."""
+        self._tally.add_rows(decision, reason, rows.num_rows)
+        self._later(self._note_rows, rows)
+
+    async def keep_host_file(self, response: Response, line: bytes) -> None:
+        """Keep a host's file; the caller closes its response."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._keep_host_file, response, line)
+
+    def fail(self, error: BaseException) -> None:
+        """Remember what went wrong, for `check`."""
+        self._failed = self._failed or error
+
+    def check(self) -> None:
+        """Raise what went wrong."""
+        if self._failed is not None:
+            raise self._failed
+
+    def close(self) -> None:
+        """Commit what is there, and gather the files of hosts."""
+        try:
+            self._thread.submit(self._finish).result()
+            self.check()
+            gather_host_files(self._objects)
+        finally:
+            self._thread.shutdown()
+
+    def _later(self, write: Callable[..., None], *arguments: object) -> None:
+        self.check()
+        self._thread.submit(write, *arguments).add_done_callback(self._look)
+
+    def _look(self, done: "Future[None]") -> None:
+        error = done.exception()
+        if error is not None:
+            self.fail(error)
+
+    def _segment(self) -> SegmentWriter:
+        if self._writer is not None and (self._writer.is_full or time.monotonic() - self._began > MAX_AGE):
+            self._finish()
+        if self._writer is None:
+            self._writer = SegmentWriter(self._objects, self._config)
+            self._began = time.monotonic()
+        return self._writer
+
+    def _keep(self, outcome: Outcome, response: Response, hops: Sequence[Hop], earlier: Earlier | None) -> Outcome:
+        with response:
+            if earlier is None and response.body.size and self._config.same_bytes == "revisit":
+                earlier = self._same(outcome, response)
+                if earlier is not None:
+                    outcome = replace(outcome, decision=Decision.REVISITED, reason=Reason.SAME_BYTES)
+            return self._segment().keep(outcome, response, hops=hops, earlier=earlier)
+
+    def _same(self, outcome: Outcome, response: Response) -> Earlier | None:
+        """The record of this run that has the same bytes; of the same domain, as others may go for other reasons."""
+        key = outcome.domain, response.body.sha256
+        found = self._digests.get(key)
+        if found is None:
+            self._digests[key] = Earlier(response.place.url, response.began)
+            if len(self._digests) > _KEPT_DIGESTS:
+                self._digests.popitem(last=False)
+        else:
+            self._digests.move_to_end(key)
+        return found
+
+    def _note(self, outcome: Outcome) -> None:
+        self._segment().note(outcome)
+
+    def _note_rows(self, rows: pa.Table) -> None:
+        put_log(self._objects, self._name(), rows)
+
+    def _keep_host_file(self, response: Response, line: bytes) -> None:
+        self._host_lines.append(line)
+        self._segment().keep_beside(response)
+
+    def _name(self) -> str:
+        self._number += 1
+        return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}-{self._number:06}-{os.urandom(4).hex()}"
+
+    def _finish(self) -> None:
+        if self._host_lines:
+            self._objects.put(_HOSTS + self._name() + _LINES, gzip.compress(b"".join(self._host_lines), mtime=0))
+            self._host_lines.clear()
+        if self._writer is not None:
+            writer, self._writer = self._writer, None
+            if writer.finish() is not None:
+                self._tally.warc_files += 1
+
+
+def gather_host_files(objects: ObjectStore) -> None:
+    """Put all files of hosts into the one file that `url.robots` reads; gzip members may follow each other."""
+    parts = [one.path for one in objects.list(_HOSTS) if one.path.endswith(_LINES) and one.path != HOST_FILES]
+    if not parts:
+        return
+    with temporary_folder("fetch") as folder:
+        whole = Path(folder) / "host_files"
+        with whole.open("wb") as out:
+            for path in parts:
+                with objects.open(path) as stream:
+                    while piece := stream.read(_PIECE):
+                        out.write(piece)
+        objects.put(HOST_FILES, whole)
