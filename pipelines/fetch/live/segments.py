@@ -8,7 +8,7 @@ import asyncio
 import gzip
 import os
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -33,6 +33,7 @@ MAX_AGE: Final = 300.0  # seconds
 _HOSTS: Final = "robots/"
 _LINES: Final = ".jsonl.gz"
 _KEPT_DIGESTS: Final = 100_000  # of bodies, of which others with the same bytes are revisits: 30 MB
+_MOST_TABLES: Final = 8
 _PIECE: Final = 1 << 20
 
 
@@ -49,11 +50,14 @@ class Segments:
         self._number = 0
         self._failed: BaseException | None = None
         self._writing = 0
+        self._rows: deque[Future[None]] = deque()  # tables that wait to be put
 
     @property
     def is_behind(self) -> bool:
         """Whether so much waits to be written that nothing new should be begun."""
-        return self._writing > self._config.at_once
+        while self._rows and self._rows[0].done():
+            self._rows.popleft()
+        return self._writing > self._config.at_once or len(self._rows) > _MOST_TABLES
 
     async def keep(self, outcome: Outcome, response: Response, hops: Sequence[Hop], earlier: Earlier | None) -> None:
         """Write a record and its row; the response's body is freed."""
@@ -73,7 +77,7 @@ class Segments:
     def note_rows(self, rows: pa.Table, decision: Decision, reason: Reason) -> None:
         """Write the rows of many addresses that end alike."""
         self._tally.add_rows(decision, reason, rows.num_rows)
-        self._later(self._note_rows, rows)
+        self._rows.append(self._later(self._note_rows, rows))
 
     async def keep_host_file(self, response: Response, line: bytes) -> None:
         """Keep a host's file; the caller closes its response."""
@@ -97,9 +101,11 @@ class Segments:
         finally:
             self._thread.shutdown()
 
-    def _later(self, write: Callable[..., None], *arguments: object) -> None:
+    def _later(self, write: Callable[..., None], *arguments: object) -> "Future[None]":
         self.check()
-        self._thread.submit(write, *arguments).add_done_callback(self._look)
+        done = self._thread.submit(write, *arguments)
+        done.add_done_callback(self._look)
+        return done
 
     def _look(self, done: "Future[None]") -> None:
         error = done.exception()
@@ -154,8 +160,8 @@ class Segments:
             self._host_lines.clear()
         if self._writer is not None:
             writer, self._writer = self._writer, None
-            if writer.finish() is not None:
-                self._tally.warc_files += 1
+            segment = writer.finish()
+            self._tally.warc_files += segment is not None and segment.bytes > 0
 
 
 def gather_host_files(objects: ObjectStore) -> None:

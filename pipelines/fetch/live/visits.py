@@ -239,6 +239,8 @@ class Visits:
         for rows in self._queue.rows(dropped.start, dropped.stop):
             work.dropped(rows, dropped.why)
             await asyncio.sleep(0)
+            while self._segments.is_behind:
+                await asyncio.sleep(0.01)
 
     async def _turn(self, place: Place, not_before: float) -> Turn | Refusal:
         """A turn of a place's host, or why it is closed."""
