@@ -77,7 +77,7 @@ class FilesCheck:
                 match layout.proof_of(info.path):
                     case None:
                         self._note_foreign(info.path)
-                    case layout.Proof.NONE:
+                    case layout.Proof.NONE | layout.Proof.LOG:
                         pass
                     case _:
                         self._count[info.path.partition("/")[0]] += 1

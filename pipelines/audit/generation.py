@@ -11,6 +11,7 @@ import numpy as np
 
 from winnow.pipelines.audit.draws import DrawsCheck
 from winnow.pipelines.audit.exports import ExportsCheck
+from winnow.pipelines.audit.fetched import FetchedCheck
 from winnow.pipelines.audit.files import FilesCheck
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.audit.identities import RepeatedIds, id_partitions
@@ -117,6 +118,7 @@ class _Audit:
         self._ranges = RangesCheck(store)
         self._draws = DrawsCheck(store, generation, findings)
         self._files = FilesCheck(store, record, findings)
+        self._fetched = FetchedCheck(store, findings)
         self._exports = ExportsCheck(store, findings, named)
         self._sources = SourcesCheck(context, findings) if context is not None else None
         self._hidden: dict[str, HiddenRows] = {}
@@ -142,6 +144,7 @@ class _Audit:
         with self._planning("draws"):
             self._draws.plan(self._tasks, hidden)
         self._files.plan(self._tasks)
+        self._fetched.plan(self._tasks)
         if exports:
             with self._planning("exports"):
                 self._exports.plan(self._tasks_at)
@@ -189,6 +192,7 @@ class _Audit:
         findings.problems += [str(missing(store.root, path)) for path in lost_records(store.objects)]
         findings.notes += [str(missing(store.root, path)) for path in lost_copies(store.objects)]
         self._files.conclude(tasks)
+        self._fetched.conclude(tasks)
         self._report("exports")
         self._exports.conclude(stale)
         if self._sources is not None:

@@ -1,6 +1,7 @@
 """Binds a recipe's sources and extractors for ingest."""
 
 import hashlib
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -10,6 +11,7 @@ from winnow.filters.extractors import Extractor, find_extractor
 from winnow.filters.image.decode.stills import DecodeLimits, require_decoders
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.pipelines.decoding.known_harm import HarmListFile, KnownHarm
+from winnow.pipelines.fetch.archives.references import RangedObjects
 from winnow.pipelines.ingest.clips import film_store
 from winnow.pipelines.ingest.formats import refused_settings
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext, IngestSource
@@ -17,6 +19,7 @@ from winnow.pipelines.ingest.records import ReadLimits
 from winnow.pipelines.ingest.rows import SourceRows
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.reading.columns import leaves
+from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_location
@@ -138,7 +141,7 @@ def bind_media(recipe: Recipe, source: SourceConfig) -> IngestSource:
 def media_root(recipe: Recipe, source: SourceConfig) -> str:
     """The root of the media of a source's rows."""
     if source.clips is None:
-        return recipe.located(source.root)
+        return source_root(recipe, source)
     films = film_recipe(recipe, source)
     return media_root(films, film_source(films, source))
 
@@ -146,7 +149,7 @@ def media_root(recipe: Recipe, source: SourceConfig) -> str:
 def film_recipe(recipe: Recipe, source: SourceConfig) -> Recipe:
     """The recipe of the store whose videos a source of clips refers to."""
     try:
-        return load_recipe(recipe.located(source.root))
+        return load_recipe(source_root(recipe, source))
     except RecipeError as error:
         raise RecipeError(
             f"source {source.name!r}: 'root' of clips is the recipe of the whole videos: {error}"
@@ -184,6 +187,13 @@ def _of_format(source: SourceConfig) -> Iterator[Problem]:
         yield Problem(source.place, f"{where}.format", str(error))
 
 
+def source_root(recipe: Recipe, source: SourceConfig) -> str:
+    """Where a source's files are: its root, or the folder of the store where `winnow fetch` puts them."""
+    if source.root is not None:
+        return recipe.located(source.root)
+    return f"{recipe.located(recipe.store.path).rstrip('/')}/{layout.fetched(source.name).rstrip('/')}"
+
+
 def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
     """Bind one source.
 
@@ -193,24 +203,28 @@ def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
         raise recipe_error(problems)
     if source.clips is not None:
         return _bind_clips(recipe, source)
-    address = recipe.located(source.root)
+    address = source_root(recipe, source)
     named = f"{source.place}: sources.{source.name}" if source.place.file else f"sources.{source.name}"
-    if "://" not in address:
+    if "://" not in address and not source.is_fetched:
         root = Path(address)
         if not root.exists():
             raise SourceError(f"{named}.root: no folder {address}; the path is relative to the recipe's folder")
         if not root.is_dir():
             raise SourceError(f"{named}.root: {address} is a file; give its folder, and name the file in 'files'")
     names = source.columns
+    objects = _opened(address, named)
+    if source.commoncrawl is not None and source.commoncrawl.fetch == "by_reference":
+        objects = RangedObjects(objects)
     return IngestSource(
         rows=SourceRows(source.name, source.source_class, source.licence, tuple(sorted(set(source.accept_status)))),
-        objects=_opened(address, named),
+        objects=objects,
         format=source.format,
         columns=ColumnMapping(
             names.text, source.key, names.url, names.fetched_at, names.media, names.captions, names.language
         ),
         on_schema_mismatch=source.on_schema_mismatch,
         place=str(source.place) if source.place.file else "",
+        fetched_by=f"winnow fetch {shlex.quote(recipe.file)}" if source.is_fetched else "",
     )
 
 

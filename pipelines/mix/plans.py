@@ -34,7 +34,7 @@ from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.languages.counts import LANGUAGE_LAYER
 from winnow.schemas.mixture import SCHEMA, VALIDATION, Amount, MixturePlan, PlannedOutput, PlannedStratum, Stratum
-from winnow.schemas.recipe import FamilyLevel, LossAlarms, Recipe, resolved_yaml, settings_of
+from winnow.schemas.recipe import FamilyLevel, FetchConfig, LossAlarms, Recipe, resolved_yaml, settings_of
 from winnow.schemas.records import Generation
 from winnow.schemas.rows.duplicates import layer_of_kind
 
@@ -232,13 +232,14 @@ def _without_locations(recipe: Recipe, laws: Mapping[str, str]) -> Recipe:
     """Return the recipe without paths, and with the values of variables in place of their names.
 
     The request covers the content of files instead: threshold tables, and the digests of laws and of the tokenizer.
-    Alarms decide nothing, and neither does how rows travel.
+    Alarms decide nothing, and neither does how rows travel, or how their files were fetched.
     """
     config = require_mix(recipe)
     return replace(
         recipe,
         store=replace(recipe.store, path="store"),
-        sources=tuple(replace(source, root="root") for source in recipe.sources),
+        sources=tuple(replace(source, root="root", commoncrawl=None, addresses=None) for source in recipe.sources),
+        fetch=FetchConfig(),
         loss_alarms=LossAlarms(),
         shuffle="auto",
         thresholds=tuple(

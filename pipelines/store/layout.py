@@ -35,6 +35,7 @@ RULE_DECISIONS = "decisions/rules/"
 CLUSTERS = "decisions/clusters/"
 KNOWN_HARM = "known_harm/"
 NODE_FILES = "files/"
+FETCHED = "fetched/"
 PURGE = "purge.json"
 REPORT = "report.html"
 
@@ -232,6 +233,21 @@ def node_file(sha256: str) -> str:
     return f"{NODE_FILES}{sha256}"
 
 
+def fetched(source: str) -> str:
+    """The folder of what is fetched for a source: its WARC files, and the log of what became of its addresses."""
+    return f"{FETCHED}{source}/"
+
+
+def fetched_logs() -> str:
+    """In the folder of a source that is fetched, the prefix of the tables that commit its WARC files."""
+    return "log/"
+
+
+def fetched_log(warc: str) -> str:
+    """The rows of a WARC file that was fetched; both paths are in its source's folder. They commit the file."""
+    return f"{fetched_logs()}{warc.rpartition('/')[2].removesuffix('.warc.gz')}.parquet"
+
+
 class Proof(Enum):
     """How a file shows that it is what was put under its name."""
 
@@ -240,6 +256,7 @@ class Proof(Enum):
     SHA256 = "bytes whose SHA-256 is their name"
     RECORD = "JSON with a checksum over its path and its content"
     INTAKE = "Parquet with a checksum over its path and its bytes"
+    LOG = "WARC files and what a log says of each address: `winnow audit` compares them"
     NONE = "advisory: says what a process is doing or has found, and decides nothing once it has ended"
 
 
@@ -258,6 +275,7 @@ _PROOFS = tuple(
         (r"intake/[^/]+/\d{8}\.parquet", Proof.INTAKE),
         (r"(commits|weights|decisions|known_harm|poison|strikes|runs)/.+\.json", Proof.RECORD),
         (r"generations/\d{8}\.json|plans/[^/]+/plan\.json|store\.json|purge\.json", Proof.RECORD),
+        (r"fetched/.+", Proof.LOG),
         (r"(lease|shares|heartbeats|scratch)/.+|report\.html", Proof.NONE),
     )
 )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from winnow.pipelines.export.places.manifest import Manifest
+from winnow.pipelines.fetch.facts import FetchedSource
 from winnow.pipelines.media.thumbnails import Thumbnail
 from winnow.pipelines.query.cluster_counts import Overview
 from winnow.pipelines.rules.coverage import SafetyCoverage
@@ -108,6 +109,7 @@ class Examples:
     now: Figures | None = None  # of this report: computed when the page is made, unless they are there
     before: Figures | None = None  # of the last report that had other figures
 
+    fetched: tuple[FetchedSource, ...] = ()
     rows: tuple[ExampleRow, ...] = ()
     ranges: tuple[ExampleRange, ...] = ()
     thresholds: tuple[NearThreshold, ...] = ()

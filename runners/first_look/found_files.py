@@ -292,10 +292,10 @@ def _described(infos: Sequence[ObjectInfo], media: Mapping[str, SourceFormat]) -
 
 def _group(root: str, top: str, content: SourceFormat, files: Sequence[ObjectInfo]) -> Group:
     if not top:
-        return Group(_slug(PurePosixPath(_absolute(root)).name), root, patterns_of(files), content, tuple(files))
+        return Group(slug(PurePosixPath(_absolute(root)).name), root, patterns_of(files), content, tuple(files))
     below = f"{root.rstrip('/')}/{top}"
     inner = tuple(replace(info, path=info.path[len(top) + 1 :]) for info in files)
-    return Group(_slug(top), below, patterns_of(inner), content, inner)
+    return Group(slug(top), below, patterns_of(inner), content, inner)
 
 
 def patterns_of(files: Sequence[ObjectInfo]) -> tuple[str, ...]:
@@ -334,7 +334,7 @@ def own_names(wanted: Iterable[str]) -> Iterator[str]:
         yield name
 
 
-def _slug(name: str) -> str:
+def slug(name: str) -> str:
     """A name for a source: that of a folder, in Latin letters."""
     cleaned = re.sub(r"[^a-z0-9]+", "-", _in_latin(name).lower()).strip("-")[:24].rstrip("-")
     return cleaned if re.match(r"[a-z]", cleaned) else f"data-{cleaned}".rstrip("-")

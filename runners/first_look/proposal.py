@@ -38,6 +38,7 @@ class ProposedSource:
     columns: ColumnMapping | None = None  # of tables, and of tables of captions beside media
     contents: Contents = field(default_factory=Contents)  # of some records
     captions_alone: bool = False  # a table of what was said of media that are elsewhere
+    addresses: str = ""  # the list whose pages are fetched, in place of files
 
     @property
     def name(self) -> str:
@@ -47,6 +48,8 @@ class ProposedSource:
     @property
     def kind(self) -> str:
         """What its files are, in a word."""
+        if self.addresses:
+            return "addresses"
         of = self.group.format
         first = format_by_name(self.group.files[0].path) or of
         return first.container if of.has_columns or of.has_captures else of.content

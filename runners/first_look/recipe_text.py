@@ -49,8 +49,11 @@ def _sources(sources: Sequence[ProposedSource], folder: Path | None) -> Iterator
     for source in sources:
         count = len(source.group.files)
         yield f"  {source.name}:  # {count:,} file{'s' if count != 1 else ''}, {byte_size(source.group.bytes)}"
-        yield f"    root: {_text(_root(source.group.root, folder))}"
-        yield f"    files: [{', '.join(_text(pattern) for pattern in source.group.patterns)}]"
+        if source.addresses:
+            yield f"    addresses: {{file: {_text(_root(source.addresses, folder))}}}"
+        else:
+            yield f"    root: {_text(_root(source.group.root, folder))}"
+            yield f"    files: [{', '.join(_text(pattern) for pattern in source.group.patterns)}]"
         if source.format != "auto":
             yield f"    format: {source.format}"
         yield f"    class: {'web' if source.group.format.is_of_web else 'own'}"
@@ -58,6 +61,11 @@ def _sources(sources: Sequence[ProposedSource], folder: Path | None) -> Iterator
         if source.columns is not None:
             yield from _columns(source.columns)
     yield ""
+    if any(source.addresses for source in sources):
+        yield "# Who asks these sites: an address of yours, where they can reach you, is required. docs/howto/fetch.md"
+        yield "# has what else can be said: how often a site is asked, how large a page may be."
+        yield "# fetch: {contact: 'mailto:you@example.org'}"
+        yield ""
 
 
 def _columns(columns: ColumnMapping) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from winnow.pipelines.forgetting.effects import Effect, effect_of
+from winnow.pipelines.forgetting.fetched import purge_fetched
 from winnow.pipelines.forgetting.outputs import AffectedOutput, affected, list_rows, unsearched
 from winnow.pipelines.forgetting.purging import Purged, purge
 from winnow.pipelines.forgetting.requests import RequestError, Selection, parse_selector, read_list, selectors_of
@@ -74,6 +75,7 @@ def run_forget(options: argparse.Namespace, store: Store, jobs: Jobs, console: C
 def run_purge(store: Store, keep: int, jobs: Jobs, console: Console, *, dry_run: bool) -> Purged:
     """`winnow gc --purge`."""
     with writing_lease(store.objects):
+        of_fetches = purge_fetched(store, dry_run=dry_run)  # first: a purge that is killed is finished without it
         done = purge(store, keep, dry_run=dry_run, jobs=jobs)
     logs = left_by_failed_runs()
     if not dry_run:
@@ -84,6 +86,8 @@ def run_purge(store: Store, keep: int, jobs: Jobs, console: Console, *, dry_run:
 
     rows, objects = f"{_rows(done.rows)} of forgotten content", count_of(done.objects, "object")
     say("would purge" if dry_run else "purged", f"{rows}: {objects} {'to rewrite' if dry_run else 'rewritten'}")
+    if of_fetches:
+        say("would empty" if dry_run else "emptied", f"{_rows(of_fetches)} of fetches, and their records")
     if done.dropped:
         names = ", ".join(map(str, done.dropped))
         say("would drop" if dry_run else "dropped", f"generations {names} despite --keep, as they contain such rows")

@@ -6,11 +6,13 @@ from pathlib import Path
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
+from winnow.pipelines.binding.sources import source_root
 from winnow.pipelines.mix.plans import WHOLE
 from winnow.pipelines.preflight.check import AskedScores, ExportFolders, WholeRecipe, preflight
 from winnow.pipelines.store.leases.command_lease import one_command
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.exports.recipe_exports import export
+from winnow.runners.stages.fetching import ALL, Wanted, fetch
 from winnow.runners.stages.finished_run import RecipeRun
 from winnow.runners.stages.mixing import mix
 from winnow.runners.stages.publishing import Outcome
@@ -33,24 +35,28 @@ def run_recipe(
     replace: bool = False,
     all_notes: bool = False,
     sample: Fraction = WHOLE,
+    wanted: Wanted = ALL,
 ) -> RecipeRun:
     """Run all stages of a recipe. Errors in the recipe are reported before the first stage.
 
     If a stage fails, or the run is interrupted, a report is written of what the earlier stages published, before the
     error is raised. `replace`: ingest changed source files again in place of their old records, and replace exports of
     other plans. `all_notes`: print the notes on the scaling law in full. `sample`: the share of the mixture that is
-    drawn and exported.
+    drawn and exported. `wanted`: what is fetched of sources that are, and how.
     """
     config = recipe.config
     print_remarks(console, preflight(WholeRecipe(recipe=recipe)))
-    places = [config.store.path, *(source.root for source in config.sources), *(entry.path for entry in config.export)]
-    engine.require_reachable(*map(config.located, places))
+    places = [config.located(path) for path in (config.store.path, *(entry.path for entry in config.export))]
+    engine.require_reachable(*places, *(source_root(config, source) for source in config.sources))
     preflight(AskedScores(recipe=recipe, scores=recipe.scores))  # what is noted is printed when they are computed
     folders = ExportFolders(recipe=recipe, replace=replace, sample=sample)
     said = preflight(folders)
     print_remarks(console, said)
     reached = Reached()
     try:
+        if any(source.is_fetched for source in config.sources):
+            reached.begin("fetch")
+            fetch(recipe, engine, console, wanted)
         return _run_stages(folders, engine, console, reached, said=bool(said), all_notes=all_notes)
     except (Exception, KeyboardInterrupt) as error:
         print_unfinished_run(recipe, engine, console, reached, error)

@@ -10,6 +10,7 @@ from winnow.schemas.recipe.dedupe import (
 )
 from winnow.schemas.recipe.edits import EditEntry, PlaceholderTexts
 from winnow.schemas.recipe.export import ExportEntry
+from winnow.schemas.recipe.fetch import AddressList, ArchiveQuery, ArchiveSample, FetchConfig, Sitemaps
 from winnow.schemas.recipe.known_harm import HarmListConfig
 from winnow.schemas.recipe.mix import (
     BandLevel,
@@ -55,6 +56,9 @@ from winnow.schemas.recipe.score import (
 __all__ = [
     "AcceptedCluster",
     "AcceptedLoss",
+    "AddressList",
+    "ArchiveQuery",
+    "ArchiveSample",
     "BandLevel",
     "Between",
     "ClipsConfig",
@@ -64,6 +68,7 @@ __all__ = [
     "ExportEntry",
     "ExtractorEntry",
     "FamilyLevel",
+    "FetchConfig",
     "FilterConfig",
     "GuardConfig",
     "HarmListConfig",
@@ -84,6 +89,7 @@ __all__ = [
     "ScoreEntry",
     "Shares",
     "Shuffle",
+    "Sitemaps",
     "SourceConfig",
     "SplitConfig",
     "StageConfig",

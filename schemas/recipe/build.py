@@ -77,6 +77,7 @@ class Setting:
     field: str
     annotation: object
     default: object  # MISSING if the key is required
+    is_usual: bool = False  # most recipes need it, though others have something in its place
 
     @property
     def required(self) -> bool:
@@ -93,7 +94,8 @@ def settings(kind: type) -> tuple[Setting, ...]:
         if item.metadata.get("written", True) and hints[item.name] not in (Place, MapNode):
             factory = item.default_factory
             default = item.default if factory is MISSING else factory()
-            found.append(Setting(str(item.metadata.get("key", item.name)), item.name, hints[item.name], default))
+            key, usual = str(item.metadata.get("key", item.name)), bool(item.metadata.get("usual"))
+            found.append(Setting(key, item.name, hints[item.name], default, usual))
     return tuple(found)
 
 
@@ -397,7 +399,8 @@ _WITH_COMMA = {float: r"\d+,\d+", int: r"\d+,\d+ ?[kKMGT]i?B"}
 
 def _hint(base: object, node: Node) -> str:
     if isinstance(node, Scalar) and node.value is None and (base is dict or dataclasses.is_dataclass(base)):
-        needed = [] if base is dict else [setting.key for setting in settings(cast(type, base)) if setting.required]
+        known = () if base is dict else settings(cast(type, base))
+        needed = [setting.key for setting in known if setting.required or setting.is_usual]
         return f"; it needs {', '.join(needed)}" if needed else "; write {} for the defaults"
     text = node.value if isinstance(node, Scalar) and isinstance(node.value, str) else ""
     if base is float and re.fullmatch(r"\d+(\.\d+)?\s*%", text):

@@ -17,6 +17,7 @@ from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Listed, M
 from winnow.schemas.recipe.dedupe import DedupeConfig
 from winnow.schemas.recipe.edits import EDITED, EachOnce, EditEntry
 from winnow.schemas.recipe.export import FORMAT, ExportEntry, OwnFolders
+from winnow.schemas.recipe.fetch import AddressList, ArchiveQuery, FetchConfig
 from winnow.schemas.recipe.known_harm import HarmListConfig
 from winnow.schemas.recipe.mix import MixConfig
 from winnow.schemas.recipe.nodes import MapNode, Scalar
@@ -140,14 +141,20 @@ class ClipsConfig:
             raise ValueError(f"min_seconds is {self.min_seconds:g}, more than max_seconds: {self.max_seconds:g}")
 
 
+_USUAL = {"usual": True}
+
+FETCHED_FILES = ("warc/*.warc.gz",)
+"""The files of a source that is fetched, in its folder of the store."""
+
+
 @dataclass(frozen=True)
 class SourceConfig:
     """One source: files of one origin, class and licence."""
 
     name: str = field(metadata=NOT_WRITTEN)
-    root: Annotated[str, LOCATION]
-    files: Annotated[tuple[Annotated[str, FilePattern()], ...], NotEmpty()]
-    source_class: Annotated[str, SLUG] = field(metadata={"key": "class"})
+    root: Annotated[str, LOCATION] | None = field(default=None, metadata=_USUAL)  # None: `winnow fetch` writes it
+    files: Annotated[tuple[Annotated[str, FilePattern()], ...], NotEmpty()] = field(default=(), metadata=_USUAL)
+    source_class: Annotated[str, SLUG] = field(kw_only=True, metadata={"key": "class"})
     format: Annotated[str, FORMAT] = "auto"  # checked where the recipe is bound, as are the settings that it takes
     licence: Annotated[str, NotEmpty()] = "unknown"
     key: Annotated[str, NotEmpty()] | None = None
@@ -155,7 +162,40 @@ class SourceConfig:
     accept_status: Annotated[tuple[Annotated[int, Between(100, 599)], ...], NotEmpty()] = (200, 203)
     on_schema_mismatch: Literal["error", "quarantine"] = "error"
     clips: ClipsConfig | None = None
+    commoncrawl: ArchiveQuery | None = None
+    addresses: AddressList | None = None
     place: Place = field(default=Place("", 0), metadata=NOT_WRITTEN, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.commoncrawl is not None and self.addresses is not None:
+            raise ValueError("has 'commoncrawl' and 'addresses'; give each a source of its own")
+        if not self.is_fetched:
+            lacking = " and ".join(
+                f"'{key}'" for key, value in (("root", self.root), ("files", self.files)) if not value
+            )
+            if lacking:
+                raise ValueError(
+                    f"{lacking} {'are' if ' ' in lacking else 'is'} missing: say where the files are, or what to fetch "
+                    "with 'commoncrawl' or 'addresses'"
+                )
+        elif self.root is not None or self.files not in ((), FETCHED_FILES):
+            raise ValueError(
+                f"'root' and 'files' are not for {self.fetched_key!r}: `winnow fetch` puts files into the store"
+            )
+        elif self.format not in ("auto", "warc"):
+            raise ValueError(f"'format: {self.format}' is not for {self.fetched_key!r}: what is fetched is WARC")
+        else:
+            object.__setattr__(self, "files", FETCHED_FILES)
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether `winnow fetch` writes its files."""
+        return bool(self.fetched_key)
+
+    @property
+    def fetched_key(self) -> str:
+        """The key that says what is fetched; empty if the source's files are there already."""
+        return "commoncrawl" if self.commoncrawl is not None else "addresses" if self.addresses is not None else ""
 
 
 @dataclass(frozen=True)
@@ -360,6 +400,7 @@ class Recipe:
     environment: Annotated[tuple[Variable, ...], ByName(VARIABLE)] = ()
     store: StoreConfig
     sources: Annotated[tuple[SourceConfig, ...], ByName(SLUG), NotEmpty()]
+    fetch: FetchConfig = field(default=FetchConfig())
     extract: Annotated[tuple[ExtractorEntry, ...], ByName(SLUG)] = ()
     text: Annotated[tuple[str, ...], TextExpression()] = ("samples.text",)
     captions: Annotated[tuple[str, ...], TextExpression()] = ("samples.captions",)

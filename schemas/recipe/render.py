@@ -9,8 +9,9 @@ from winnow.schemas.recipe.checks import ByName, Listed, Parsed
 from winnow.schemas.recipe.dedupe import DedupeConfig
 from winnow.schemas.recipe.edits import PlaceholderTexts
 from winnow.schemas.recipe.export import ExportEntry
+from winnow.schemas.recipe.fetch import FetchConfig
 from winnow.schemas.recipe.mix import Shares
-from winnow.schemas.recipe.model import ExtractorEntry, OperatorEntry, Recipe, ThresholdCells
+from winnow.schemas.recipe.model import ExtractorEntry, OperatorEntry, Recipe, SourceConfig, ThresholdCells
 from winnow.schemas.recipe.nodes import ListNode, MapNode, Scalar, ScalarValue
 from winnow.schemas.recipe.score import ScoreEntry
 
@@ -41,12 +42,17 @@ def settings_of(recipe: Recipe) -> dict[str, str]:
     return dict(_settings(_Shown(recipe, {}).config(recipe, ""), ""))
 
 
-def _unshown(recipe: Recipe) -> tuple[str, ...]:
-    """Keys of the top level that are left out: what is merged already, and how to work where nothing is asked of it.
+def _unshown(value: object) -> tuple[str, ...]:
+    """Keys that are left out: what is merged already, and how to work where nothing is asked of it.
 
     Records hash the text, and must not change with a key that decides no value.
     """
-    return ("extends", "shuffle") if recipe.shuffle == "auto" else ("extends",)
+    if isinstance(value, SourceConfig):
+        return ("root", "files") if value.is_fetched else ("commoncrawl", "addresses")
+    if not isinstance(value, Recipe):
+        return ()
+    asked = {"extends": False, "shuffle": value.shuffle != "auto", "fetch": value.fetch != FetchConfig()}
+    return tuple(key for key, is_asked in asked.items() if not is_asked)
 
 
 def _settings(tree: Tree, path: str) -> Iterator[tuple[str, str]]:
@@ -103,12 +109,13 @@ class _Shown:
 
     def config(self, value: object, path: str) -> dict[str, Tree]:
         kind: type = type(value)
+        unshown = _unshown(value)
         shown = {
             setting.key: self.tree(
                 getattr(value, setting.field), setting.annotation, f"{path}.{setting.key}" if path else setting.key
             )
             for setting in settings(kind)
-            if not (isinstance(value, Recipe) and setting.key in _unshown(value))
+            if setting.key not in unshown
         }
         if isinstance(value, ExtractorEntry | OperatorEntry | ExportEntry | ScoreEntry):
             name = value.layer if isinstance(value, OperatorEntry | ScoreEntry) else value.name

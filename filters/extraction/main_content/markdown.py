@@ -19,6 +19,7 @@ from winnow.filters.extraction.main_content.facts import addresses_of
 from winnow.filters.extraction.main_content.named_parts import comment_blocks
 from winnow.filters.extraction.main_content.names import HEADING_LEVEL, NUMBER
 from winnow.filters.extraction.main_content.scan import Page
+from winnow.filters.extraction.main_content.table_columns import cell_columns
 from winnow.filters.extraction.main_content.tidy import seen_blocks, shown_text, tidy, without_gone
 from winnow.filters.extraction.main_content.writing import (
     CELL,
@@ -55,8 +56,6 @@ _MARK = re.compile(rb"\x02(\d+)\x03")  # of an image; the scan leaves no such ch
 _OUTSIDE: Final = (-1, CODE)  # where an image before a block is a paragraph, and no part of it
 _LETTER = re.compile(r"\w")
 _MOST_DEEP: Final = 16  # lists in lists
-_MOST_COLUMNS: Final = 64
-_MOST_BETWEEN: Final = 1 << 9  # elements of a row that are looked at for a cell
 _MOST_BLOCKS: Final = 8  # that one mark is around: one around more was never closed
 
 
@@ -98,6 +97,7 @@ class _Writer:
         self._outer = (-1, -1, False)  # what is being written: its sort, its element, whether it is a comment
         self._lines: list[str] = []
         self._rows: list[tuple[int, dict[int, str]]] = []  # of a table: its row, and the text of its cells
+        self._columns: tuple[int, dict[int, int]] = (-1, {})  # a table, and the columns of its cells
         self._item = -1
         self._counts: dict[int, int] = {}  # of the items so far of numbered lists
 
@@ -220,11 +220,9 @@ class _Writer:
         row, cell = stand[ROW], stand[CELL]
         if not self._rows or self._rows[-1][0] != row:
             self._rows.append((row, {}))
-        page, cells = self._page, self._rows[-1][1]
-        column = 0
-        if cell >= 0 and row >= 0:
-            between = page.parent[max(row, cell - _MOST_BETWEEN) : cell] == page.parent[cell]
-            column = min(int(between.sum()), _MOST_COLUMNS)
+        if self._columns[0] != stand[TABLE]:
+            self._columns = stand[TABLE], cell_columns(self._page, self._source.blocks.source, stand[TABLE])
+        cells, column = self._rows[-1][1], self._columns[1].get(cell, 0)
         text = text.replace("\n", " ").replace("|", "\\|")
         cells[column] = f"{cells[column]} {text}" if column in cells else text
 

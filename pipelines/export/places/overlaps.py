@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 import orjson
 
+from winnow.pipelines.binding.sources import source_root
 from winnow.pipelines.export.places.existing import file_above, unfinished_folder
 from winnow.pipelines.export.places.manifest import MANIFEST, OWN
 from winnow.schemas.problems import shown
@@ -107,7 +108,7 @@ def overlap_of(recipe: Recipe, number: int) -> str | None:
 
 def _read_again(recipe: Recipe, entry: ExportEntry, folder: PurePath) -> str | None:
     for source in recipe.sources:
-        root = recipe.located(source.root)
+        root = source_root(recipe, source)
         if not folder.is_relative_to(_real(root)):
             continue
         below = folder.relative_to(_real(root)).parts

@@ -21,7 +21,15 @@ from urllib.parse import quote
 
 import h11
 
-from winnow.pipelines.fetch.live.connection import BrokenError, Connection, Connections, Pace, connect, words_of
+from winnow.pipelines.fetch.live.connection import (
+    BrokenError,
+    Connection,
+    Connections,
+    Pace,
+    allow_connections,
+    connect,
+    words_of,
+)
 from winnow.pipelines.fetch.live.exchange import Body, Conditions, Failed, Followed, Hop, Response
 from winnow.pipelines.fetch.live.names import Names
 from winnow.pipelines.fetch.live.places import Place, place_of
@@ -67,6 +75,7 @@ class Client:
     """
 
     def __init__(self, config: FetchConfig, names: Names, scratch: Path, *, tls: ssl.SSLContext | None = None) -> None:
+        allow_connections(config.at_once)
         self._config = config
         self._names = names
         self._scratch = scratch

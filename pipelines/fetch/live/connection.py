@@ -5,6 +5,8 @@ as the least rate asks for.
 """
 
 import asyncio
+import errno
+import resource
 import socket
 import ssl
 from collections.abc import Sequence
@@ -15,13 +17,15 @@ from aiohappyeyeballs import start_connection
 from winnow.filters.web.machines import machine_of
 from winnow.pipelines.fetch.live.names import Target
 from winnow.pipelines.fetch.outcome import Reason
+from winnow.schemas.errors import RecipeError, StageError
 from winnow.schemas.recipe.fetch import FetchConfig
 
-__all__ = ["BrokenError", "Connection", "Connections", "Pace", "connect", "words_of"]
+__all__ = ["BrokenError", "Connection", "Connections", "Pace", "allow_connections", "connect", "words_of"]
 
 BUFFER_BYTES: Final = 64 << 10
 _NEXT_ADDRESS_SECONDS: Final = 0.25  # RFC 8305: until the next address of a host is tried beside the first
 _IDLE_SECONDS: Final = 15.0
+_OTHER_FILES: Final = 256  # that a process has open
 
 
 class BrokenError(Exception):
@@ -108,6 +112,20 @@ class Pace:
         self._end = self._clock() + self._silence
 
 
+def allow_connections(most: int) -> None:
+    """Lets this process have so many connections, and a file for the body of each; RecipeError if it may not."""
+    needed = 2 * most + _OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise RecipeError(
+            f"fetch.at_once: {most:,} needs {needed:,} open files, and the system allows {hard:,}: set at_once to "
+            f"{max(1, (hard - _OTHER_FILES) // 2):,} or less, or raise the limit (ulimit -Hn)"
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+
+
 async def connect(targets: Sequence[Target], host: str, tls: ssl.SSLContext | None, seconds: float) -> Connection:
     """Connects to the first of the machines that answers, and to no other; BrokenError if none does."""
     infos = [(one.family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (str(one.machine), one.port)) for one in targets]
@@ -127,6 +145,8 @@ async def connect(targets: Sequence[Target], host: str, tls: ssl.SSLContext | No
     except (ssl.SSLError, ValueError) as error:  # the second: a host that no certificate can name
         raise BrokenError(Reason.TLS, words_of(error)) from None
     except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):  # no server's doing
+            raise StageError(f"{words_of(error)}: lower fetch.at_once, or raise the limit (ulimit -n)") from error
         raise BrokenError(Reason.CONNECT, words_of(error)) from None
     return Connection(reader, writer, target)
 

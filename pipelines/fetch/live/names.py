@@ -122,11 +122,10 @@ class DnsLookUp:
     async def __call__(self, host: str, port: int) -> list[tuple[str, int]]:
         """The addresses of a host, with the port."""
         if self._resolver is None:  # it belongs to the running loop
-            self._resolver = aiodns.DNSResolver(nameservers=self._servers)
-        # The dot at the end keeps search domains out: `example.org` is not `example.org.corp.example`.
-        name = f"{host}." if "." in host else host
+            # Without search domains: `example.org` is not `example.org.corp.example`.
+            self._resolver = aiodns.DNSResolver(nameservers=self._servers, flags=pycares.ARES_FLAG_NOSEARCH)
         try:
-            found = await self._resolver.getaddrinfo(name, family=socket.AF_UNSPEC, type=socket.SOCK_STREAM)
+            found = await self._resolver.getaddrinfo(host, family=socket.AF_UNSPEC, type=socket.SOCK_STREAM)
         except aiodns.error.DNSError as error:
             code, words = (*error.args, "")[:2]
             kind = NoHostError if code in _NO_HOST else NameServerError

@@ -61,6 +61,7 @@ class IngestSource:
     on_schema_mismatch: Literal["error", "quarantine"] = "error"  # not in the key: what is read has the same rows
     clips: FilmStore | None = None  # whose videos' parts are the samples
     place: str = ""  # where the recipe has it, such as `recipe.yaml:4`, for messages
+    fetched_by: str = ""  # the command that writes its files, if there is one: they may not be there yet
 
     @property
     def named(self) -> str:

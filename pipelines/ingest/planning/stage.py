@@ -50,7 +50,7 @@ def plan_sources(context: IngestContext, patterns: Patterns) -> list[SourcePlan]
     for name, source in context.sources.items():
         wanted = patterns[name] if source.clips is None else ALL_LISTED
         try:
-            listing = list_source(name, source.objects, wanted, source.named)
+            listing = list_source(name, source.objects, wanted, source.named, source.fetched_by)
         except StoreError as error:
             raise StoreError(f"{source.named}.root: {error}") from None
         key = source.key(context.limits)
@@ -64,7 +64,8 @@ def resolve_changes(context: IngestContext, held: StoreIndex, plan: SourcePlan, 
     """Handles files whose listing differs from the frozen one.
 
     A file that was touched or copied but holds the same bytes is the same file. A file without any commit
-    is simply planned again. Anything else is an error or, with `replace_files`, a new set of tasks.
+    is simply planned again. Anything else is an error or, with `replace_files`, a new set of tasks; so are files of
+    a source that is fetched, as a later fetch may complete them.
     """
     if not plan.intake.changed:
         return plan
@@ -74,6 +75,7 @@ def resolve_changes(context: IngestContext, held: StoreIndex, plan: SourcePlan, 
     objects = context.sources[plan.name].objects
     truly = [path for path in plan.intake.changed if not _same_bytes(objects, path, sizes[path], recorded)]
     committed = {path for path, _ in recorded}
+    replace_files = replace_files or bool(context.sources[plan.name].fetched_by)
     if not replace_files:
         reject_changed(plan.name, [path for path in truly if path in committed])
     stale = truly if replace_files else [path for path in truly if path not in committed]

@@ -13,7 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
+from winnow.pipelines.store.hash_set import HashSet
 from winnow.schemas.errors import SourceError
 
 _FILES = pa.schema([("path", pa.string()), ("size", pa.int64()), ("version", pa.string())])
@@ -91,10 +93,13 @@ class Listing:
         return self.files.bytes
 
 
-def list_source(source: str, objects: ObjectStore, patterns: Sequence[str], named: str = "") -> Listing:
+def list_source(
+    source: str, objects: ObjectStore, patterns: Sequence[str], named: str = "", fetched_by: str = ""
+) -> Listing:
     """Lists a source; SourceError if no file matches, because that nearly always means a wrong path.
 
-    `objects` is its root; `named` is its name in messages, such as `recipe.yaml:4: sources.crawl`.
+    `objects` is its root; `named` is its name in messages, such as `recipe.yaml:4: sources.crawl`; `fetched_by` is the
+    command that writes its files, if there is one.
     """
     unmatched = list(patterns)
 
@@ -106,6 +111,11 @@ def list_source(source: str, objects: ObjectStore, patterns: Sequence[str], name
                 yield info
 
     files = ListedFiles.of(matching())
+    if fetched_by:  # a file without its rows is of a fetch that was killed
+        logs = HashSet(info.path for info in objects.list(layout.fetched_logs()))
+        files = ListedFiles.of(info for info in files if layout.fetched_log(info.path) in logs)
+    if not files and fetched_by:
+        raise SourceError(f"{named or f'sources.{source}'}: nothing is fetched yet; run: {fetched_by}")
     if not files:
         raise SourceError(
             f"{named or f'sources.{source}'}.files: no file under {objects.root} matches {', '.join(patterns)}; check "

@@ -89,7 +89,7 @@ class Matcher:
         meant: NDArray[np.bool_] = fate >= _ALL
         seen = ((fate == _SOME) | (fate == _ALL_SEEN)) & urls.is_valid().to_numpy(zero_copy_only=False)
         for row in np.flatnonzero(seen).tolist():
-            meant[row] |= self._address(urls[row].as_py())
+            meant[row] |= self.address(urls[row].as_py())
         return meant
 
     def _domain(self, name: str | None) -> int:
@@ -108,7 +108,8 @@ class Matcher:
         self._domains[name] = fate
         return fate
 
-    def _address(self, url: str) -> bool:
+    def address(self, url: str) -> bool:
+        """Whether an address or its host is selected."""
         address = address_of(url)
         meant = False
         for key in address.keys:

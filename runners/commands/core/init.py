@@ -20,8 +20,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Look at the files, and write a recipe for each medium."""
+    from winnow.runners.first_look.address_lists import address_file
     from winnow.runners.first_look.found_files import find_files
-    from winnow.runners.first_look.proposal import installing, lacking, propose
+    from winnow.runners.first_look.proposal import Proposal, installing, lacking, propose
     from winnow.runners.first_look.recipe_text import recipe_text
     from winnow.runners.first_look.unread import irregular_notes, unread_notes
     from winnow.runners.tables.quantities import byte_size
@@ -30,9 +31,13 @@ def run(options: argparse.Namespace) -> int:
     output = Path(options.output)
     if not output.parent.is_dir():
         raise RecipeError(f"{output.parent}: no such folder; make it first")
-    found = find_files(options.places)
-    proposal = propose(found)
-    notes = [*proposal.notes, *unread_notes(found.unread), *irregular_notes(found.irregular)]
+    if (listed := address_file(options.places)) is not None:
+        proposal, notes = Proposal((listed.source,), (listed.told(),)), []
+    else:
+        found = find_files(options.places)
+        proposal = propose(found)
+        notes = [*unread_notes(found.unread), *irregular_notes(found.irregular)]
+    notes = [*proposal.notes, *notes]
     files = {
         medium: output if number == 0 else output.with_name(f"{output.stem}-{medium}{output.suffix}")
         for number, medium in enumerate(proposal.by_medium)
@@ -54,7 +59,10 @@ def run(options: argparse.Namespace) -> int:
         print_line(console, f"needs   {installing(missing)}")
     for medium, file in files.items():
         print_line(console, f"recipe  {file}  ({medium})")
-    print_line(console, "next    " + "; ".join(f"winnow run {shlex.quote(str(file))}" for file in files.values()))
+    commands = [f"winnow run {shlex.quote(str(file))}" for file in files.values()]
+    if listed is not None:
+        commands = [f"name a contact in {output}", f"winnow fetch {shlex.quote(str(output))} --plan", *commands]
+    print_line(console, "next    " + "; ".join(commands))
     return 0
 
 

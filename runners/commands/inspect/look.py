@@ -2,10 +2,14 @@
 
 import argparse
 import shlex
+from typing import TYPE_CHECKING
 
 from winnow.runners.commands.command import Command
 from winnow.runners.stages.opening import open_console
 from winnow.schemas.errors import RecipeError
+
+if TYPE_CHECKING:
+    from winnow.runners.first_look.address_lists import AddressFile
 
 MOST_ROWS = 100_000
 
@@ -23,6 +27,7 @@ def run(options: argparse.Namespace) -> int:
 
     import orjson
 
+    from winnow.runners.first_look.address_lists import address_file
     from winnow.runners.first_look.found_files import find_files
     from winnow.runners.first_look.printing import look_json, print_look
     from winnow.runners.first_look.proposal import lacking, propose, without
@@ -30,6 +35,8 @@ def run(options: argparse.Namespace) -> int:
 
     if not options.rows.isdecimal() or not 1 <= int(options.rows) <= MOST_ROWS:
         raise RecipeError(f"--rows: expected a number from 1 to {MOST_ROWS:,}, got {options.rows!r}")
+    if (listed := address_file(options.places)) is not None:
+        return _look_at_addresses(listed, as_json=options.json)
     found = find_files(options.places)
     proposal = propose(found)
     proposal = without(proposal, lacking(proposal))
@@ -45,6 +52,20 @@ def run(options: argparse.Namespace) -> int:
         return 0
     print_look(found, proposal, look, console)
     print_line(console, f"next  winnow init {shlex.join(options.places)}")
+    return 0
+
+
+def _look_at_addresses(listed: "AddressFile", *, as_json: bool) -> int:
+    """Print what a list of addresses holds: there is nothing to measure before it is fetched."""
+    from winnow.runners.terminal.tables import print_json, print_line, print_tables
+
+    console = open_console()
+    if as_json:
+        print_json({"addresses": listed.lines, "repeated": listed.repeated, "hosts": dict(listed.hosts)})
+        return 0
+    print_line(console, listed.told())
+    print_tables(console, listed.hosts_shown())
+    print_line(console, f"next  winnow init {shlex.quote(listed.file)}")
     return 0
 
 

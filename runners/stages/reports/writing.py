@@ -11,6 +11,7 @@ from rich.console import Console
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.export.places.opening import existing_manifest
 from winnow.pipelines.export.stage import bind_exports
+from winnow.pipelines.fetch.facts import fetched_sources
 from winnow.pipelines.mix.laws import read_laws
 from winnow.pipelines.mix.plans import drawn_plan
 from winnow.pipelines.query.generation import require_latest_for
@@ -73,6 +74,7 @@ def write_report(
         exports=tuple(_exports(recipe)),
         now=now,
         before=None if remembered is None else remembered.then(now).before,
+        fetched=tuple(fetched_sources(store.objects)),
         rows=example_rows(store, generation),
         ranges=tuple(example_ranges(store, generation)),
         thresholds=thresholds,

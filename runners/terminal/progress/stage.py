@@ -144,7 +144,7 @@ class StageProgress:
         more = [f"in {', '.join(sources[:SHOWN_SOURCES])}{', …' if sources[SHOWN_SOURCES:] else ''}"] if sources else []
         for word, counter in (("dropped", tally.dropped), ("quarantined", tally.quarantined)):
             if counter:
-                more.append(f"{word} {counter.total():,} ({_reasons(counter)})")
+                more.append(f"{word} {counter.total():,} ({ranked_reasons(counter)})")
         return Status(self._stage, tuple(facts), self._share(rows, done), tuple(more))
 
     def _share(self, rows: int, done: int) -> float:
@@ -167,7 +167,8 @@ def prefix_of(commit: str) -> str:
     return commit.rpartition("/")[0] + "/"
 
 
-def _reasons(counter: Counter[str]) -> str:
+def ranked_reasons(counter: Mapping[str, int]) -> str:
+    """The most frequent reasons with their counts."""
     ranked = sorted(counter.items(), key=lambda item: (-item[1], item[0]))
     shown: Iterable[str] = (f"{reason} {count:,}" for reason, count in ranked[:4])
     return ", ".join(shown) + (", …" if len(ranked) > 4 else "")

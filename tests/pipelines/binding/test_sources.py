@@ -1,10 +1,13 @@
 """What a source of a recipe says that is not for its format is refused where the recipe is bound, by line."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.messages import assert_told
 from winnow.pipelines.binding.sources import bind_source, bind_sources
-from winnow.schemas.errors import RecipeError
+from winnow.pipelines.running.ledger.listings import list_source
+from winnow.schemas.errors import RecipeError, SourceError
 from winnow.schemas.recipe import recipe_from_text
 
 
@@ -40,3 +43,13 @@ def test_media_folders_take_the_keys_of_what_lies_beside_files() -> None:
     source = "{root: ., files: [x], class: web, format: image_folder, columns: {captions: c, language: l}}"
     recipe = recipe_from_text(f"version: 1\nstore: {{path: s}}\nsources:\n  a: {source}\n", "r.yaml")
     assert bind_source(recipe, recipe.source("a")).columns.captions == "c"
+
+
+def test_a_source_that_is_fetched_is_in_the_store_whether_or_not_anything_is_there(tmp_path: Path) -> None:
+    source = "{addresses: {file: news.txt}, class: web}"
+    recipe = recipe_from_text(f"version: 1\nstore: {{path: s}}\nsources:\n  a: {source}\n", f"{tmp_path}/r.yaml")
+    bound = bind_source(recipe, recipe.source("a"))
+    assert (bound.objects.root, bound.fetched_by) == (f"{tmp_path}/s/fetched/a", f"winnow fetch {tmp_path}/r.yaml")
+    with pytest.raises(SourceError) as caught:
+        list_source("a", bound.objects, recipe.source("a").files, bound.named, bound.fetched_by)
+    assert_told(str(caught.value), "r.yaml:4: sources.a", f"winnow fetch {tmp_path}/r.yaml")

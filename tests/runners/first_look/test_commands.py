@@ -18,6 +18,7 @@ from tests.messages import assert_told, assert_told_each
 from winnow import open_store
 from winnow.filters.language.words.packages import PACKAGES
 from winnow.runners.commands.main import main
+from winnow.runners.first_look.address_lists import address_file
 from winnow.runners.first_look.found_files import find_files
 from winnow.runners.first_look.proposal import propose
 from winnow.schemas.recipe import load_recipe
@@ -310,3 +311,32 @@ def test_each_dropped_row_counts_by_its_first_rule_alone_by_language_and_in_all(
     for one in found["languages"]:
         assert one["dropped_most_by"]["rows"] <= found["dropped_by"][one["dropped_most_by"]["reason"]]
     assert len(found["dropped_by"]) > 1
+
+
+ADDRESSES = "https://a.example/1\r\nhttps://a.example/2\n\nhttp://b.example/x\nhttps://A.example:443/1#x\n"
+
+
+def test_a_list_of_addresses_becomes_a_source_that_is_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("news.txt").write_text(ADDRESSES)
+    assert main(["look", "news.txt"]) == 0
+    assert "news.txt: 4 lines of 2 hosts, 1 repeated" in capsys.readouterr().out
+    assert main(["look", "news.txt", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "addresses": 4, "repeated": 1, "hosts": {"a.example": 2, "b.example": 1}
+    }  # fmt: skip
+    assert main(["init", "news.txt"]) == 0
+    assert "winnow fetch recipe.yaml --plan" in capsys.readouterr().out
+    source = load_recipe("recipe.yaml").source("news")
+    assert (source.fetched_key, source.addresses and source.addresses.file) == ("addresses", "news.txt")
+    assert main(["fetch", "recipe.yaml", "--plan"]) == 1
+    assert_told(capsys.readouterr().err, "recipe.yaml:1: fetch", "'contact'")
+
+
+@pytest.mark.parametrize("text", ["A note.\nhttps://a.example/\nMore words.\n", "", "\n\n"])
+def test_a_text_with_an_address_in_it_is_no_list(text: str, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text(text)
+    assert address_file([str(tmp_path / "note.txt")]) is None
+    assert address_file([str(tmp_path)]) is None

@@ -45,7 +45,9 @@ def test_a_small_recipe_has_every_default() -> None:
         version=1,
         store=StoreConfig("s", 0, 65_536, 256 << 20, 16_384, 64 << 20, None),
         sources=(
-            SourceConfig("crawl", "crawl", ("*.warc.gz",), "web", "auto", "unknown", None, ColumnNames(), (200, 203)),
+            SourceConfig(
+                "crawl", "crawl", ("*.warc.gz",), "auto", "unknown", None, ColumnNames(), (200, 203), source_class="web"
+            ),
         ),
         text=("samples.text",),
         limits=Limits(64 << 20, 1 << 20, 16 << 30, 8 << 20),

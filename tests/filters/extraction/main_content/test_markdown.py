@@ -106,6 +106,41 @@ def test_cells_with_bars_lines_and_images_stay_cells() -> None:
     assert text(html).split("\n") == ["| a\\|b | c d |", "|---|---|", "| ![x](https://example.org/a/p.png) e |  |"]
 
 
+def table(*rows: str) -> list[list[str]]:
+    """The cells of a table of these rows, as Markdown has them, without the line below the heading."""
+    lines = text(f"<table>{''.join(rows)}</table>").split("\n")
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [cells[0], *cells[2:]]
+
+
+def test_cells_below_and_beside_those_that_span_others_stay_in_their_columns() -> None:
+    """A cell stands in its first column and its first row; the others that it takes are empty."""
+    found = table(
+        "<tr><th rowspan=2>name<th colspan=2>size<th>colour</tr>",
+        "<tr><th>width<th>height<th>shade</tr>",
+        "<tr><td rowspan=0>a<td>1<td>2<td>red</tr>",
+        "<tr><td>3<td>4<td>blue</tr>",
+    )
+    assert found == [
+        ["name", "size", "", "colour"],
+        ["", "width", "height", "shade"],
+        ["a", "1", "2", "red"],
+        ["", "3", "4", "blue"],
+    ]
+
+
+def test_no_cell_reaches_beyond_its_part_of_the_table() -> None:
+    head, body = "<thead><tr><th rowspan=9>a<th>b</thead>", "<tbody><tr><td>1<td>2</tbody>"
+    assert table(head, body) == [["a", "b"], ["1", "2"]]
+
+
+@pytest.mark.parametrize("span", ["colspan=99999999", "rowspan=99999999", "colspan=0", "rowspan=-1", "colspan=٣"])
+def test_spans_that_no_table_has_are_bounded(span: str) -> None:
+    found = table(f"<tr><td {span}>a<td>b</tr>", "<tr><td>c<td>d</tr>")
+    assert sorted(cell for row in found for cell in row if cell) == ["a", "b", "c", "d"]
+    assert all(len(row) <= 65 for row in found)
+
+
 def test_images_are_parts_in_their_places() -> None:
     found = write("<img src=a.png><p>one <img src=b.png alt=B> two</p><p>three</p><img src=c.png>").placed
     shown = [

@@ -2,6 +2,8 @@
 
 import asyncio
 import hashlib
+import subprocess
+import sys
 import time
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
@@ -341,6 +343,20 @@ def test_nobody_listens(farm: Farm) -> None:
     farm.site("a.example", {"/": page("x")})
     farm.port = 1
     assert failure(farm, "http://a.example/").reason is Reason.CONNECT
+
+
+def test_more_connections_than_the_system_allows_are_refused_before_the_first() -> None:
+    code = "from winnow.pipelines.fetch.live.connection import allow_connections as allow; allow(100); allow(1000)"
+    ended = subprocess.run(
+        ["sh", "-c", f"ulimit -Sn 400; ulimit -Hn 1000; exec {sys.executable} -c '{code}'"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (
+        "fetch.at_once: 1,000 needs 2,256 open files, and the system allows 1,000: set at_once to 372 or less, "
+        "or raise the limit (ulimit -Hn)" in ended.stderr
+    )
 
 
 def test_redirects_are_followed_one_by_one_through_the_gate(farm: Farm) -> None:

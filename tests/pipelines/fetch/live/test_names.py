@@ -94,7 +94,10 @@ def test_no_address_is_told_from_no_answer(code: int, kind: type[Exception]) -> 
         asked({"a.example": (code, [])}, lambda look: look("a.example", 80))
 
 
-def test_search_domains_are_not_asked() -> None:
+def test_search_domains_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCALDOMAIN", "corp.example")
+    monkeypatch.setenv("RES_OPTIONS", "ndots:5")
+
     async def use(look: DnsLookUp) -> None:
         with pytest.raises(NoHostError):
             await look("a.example", 80)

@@ -236,7 +236,7 @@ def test_rows_without_records_make_no_archive() -> None:
 def test_a_segment_is_full_by_its_bytes_or_its_rows() -> None:
     objects = MemoryStore("full")
     by_bytes = SegmentWriter(objects, CONFIG, max_bytes=2000)
-    assert not by_bytes.is_full
+    assert [by_bytes.is_full] == [False]
     by_bytes.keep(
         fetched("http://a.example/"), response(b"HTTP/1.1 200 OK\r\n\r\n", hashlib.shake_128(b"x").digest(3000))
     )

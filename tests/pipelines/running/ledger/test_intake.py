@@ -261,3 +261,14 @@ def test_patterns_that_match_nothing_beside_others_are_named(tmp_path: Path) -> 
     (tmp_path / "a.gz").touch()
     listing = list_source("crawl", open_location(str(tmp_path)), ["*.zst", "*.gz", "a.*"])
     assert (len(listing.files), listing.unmatched) == (1, ("*.zst",))
+
+
+def test_a_file_that_a_killed_fetch_left_without_its_rows_is_not_read(tmp_path: Path) -> None:
+    for path in ("warc/a.warc.gz", "warc/b.warc.gz", "log/a.parquet", "robots/a.warc.gz"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_bytes(b"x")
+    listing = list_source("news", open_location(str(tmp_path)), ["warc/*.warc.gz"], fetched_by="winnow fetch r.yaml")
+    assert [one.path for one in listing.files] == ["warc/a.warc.gz"]
+    (tmp_path / "log/a.parquet").unlink()
+    with pytest.raises(SourceError, match="winnow fetch"):
+        list_source("news", open_location(str(tmp_path)), ["warc/*.warc.gz"], fetched_by="winnow fetch r.yaml")

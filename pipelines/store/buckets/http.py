@@ -1,0 +1,150 @@
+"""Reads objects of a web server that answers range requests, such as Common Crawl's; nothing is written or listed."""
+
+import http.client
+import ssl
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+from urllib.parse import quote, urlsplit
+
+from winnow.pipelines.store.buckets.bucket_store import Bucket, BucketStore, Clients, Piece
+from winnow.pipelines.store.buckets.retries import (
+    busy_error,
+    cut_off_error,
+    first_line,
+    refused_error,
+    unreached_error,
+    untrusted_error,
+)
+from winnow.pipelines.store.facade import ObjectInfo
+from winnow.schemas.errors import StoreError
+
+ANSWER_SECONDS: Final = 30  # without receiving a byte
+_BUSY: Final = frozenset((429, 500, 502, 503, 504))
+
+_clients = Clients(("HTTP_", "HTTPS_", "SSL_"))
+
+
+@dataclass(frozen=True)
+class HttpStore(BucketStore):
+    """Objects below an address of a web server. Its `name` is the server: scheme, host and port."""
+
+    @classmethod
+    def of(cls, address: str) -> Self:
+        """The objects below an address; sends no request yet."""
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
+            raise StoreError(f"{address}: expected http:// or https://, a host and a path")
+        path = parts.path.strip("/")
+        return cls(f"{parts.scheme}://{parts.netloc}", f"{path}/" if path else "")
+
+    @property
+    def root(self) -> str:
+        """The address as a user writes it."""
+        return f"{self.name}/{self.prefix}".rstrip("/")
+
+    @property
+    def _bucket(self) -> Bucket:
+        return _clients.get(self.name, lambda: HttpBucket(self.name))
+
+
+class HttpBucket(Bucket):
+    """One server, through a connection for each thread."""
+
+    whole_bytes = 0
+
+    def __init__(self, server: str) -> None:
+        super().__init__(server)
+        self._server = server
+        self._held = threading.local()
+
+    def get(self, key: str, start: int, stop: int | None, version: str | None) -> Piece:
+        """Sends one GET; the body is read whole, so that a broken connection is detected here."""
+        headers = {} if version in (None, "") else {"If-Match": str(version)}
+        if start or stop is not None:
+            headers["Range"] = f"bytes={start}-{'' if stop is None else stop - 1}"
+        status, fields, body = self._ask("GET", key, headers)
+        if status == 416:
+            info = self.describe(key)[0]
+            return Piece(b"", info.size, info.version)
+        if status == 412:
+            raise StoreError(f"{self._server}: {key} was replaced while it was read; run again")
+        if status == 200 and "Range" in headers:
+            raise StoreError(f"{self._server}: {key}: the server ignores ranges; use a copy of these files")
+        whole = fields.get("Content-Range", "").rpartition("/")[2]
+        return Piece(body, int(whole) if whole.isdigit() else len(body), fields.get("ETag", ""))
+
+    def describe(self, key: str) -> tuple[ObjectInfo, str | None]:
+        """Sends one HEAD."""
+        _, fields, _ = self._ask("HEAD", key, {})
+        length = fields.get("Content-Length", "")
+        if not length.isdigit():
+            raise StoreError(f"{self._server}: {key}: the server does not say how long it is")
+        return ObjectInfo(key, int(length), fields.get("ETag", "")), None
+
+    def put_at(self, key: str) -> float:
+        """Refused: nothing is written here."""
+        raise self._refused(key)
+
+    def page(self, prefix: str, after: str | None) -> tuple[list[ObjectInfo], str | None]:  # noqa: ARG002 - the facade's
+        """Refused: a web server has no listing."""
+        raise StoreError(f"{self._server}/{prefix}: a web server lists no files; name the file")
+
+    def put(self, key: str, content: bytes) -> None:  # noqa: ARG002 - the facade's
+        """Refused: nothing is written here."""
+        raise self._refused(key)
+
+    def put_parts(self, key: str, file: Path) -> None:  # noqa: ARG002 - the facade's
+        """Refused: nothing is written here."""
+        raise self._refused(key)
+
+    def put_new(self, key: str, content: bytes, mark: str) -> bool:  # noqa: ARG002 - the facade's
+        """Refused: nothing is written here."""
+        raise self._refused(key)
+
+    def delete(self, key: str) -> None:
+        """Refused: nothing is written here."""
+        raise self._refused(key)
+
+    def _refused(self, key: str) -> StoreError:
+        return StoreError(f"{self._server}/{key}: a web server is only read from")
+
+    def _ask(self, method: str, key: str, headers: dict[str, str]) -> tuple[int, http.client.HTTPMessage, bytes]:
+        fields = {"User-Agent": "winnow", "Accept-Encoding": "identity", **headers}
+        try:
+            connection = self._connection()
+            connection.request(method, f"/{quote(key)}", headers=fields)
+            response = connection.getresponse()
+            body = response.read()
+        except ssl.SSLCertVerificationError as error:
+            self._close()
+            raise untrusted_error(self._server, self._server, first_line(error), "the address") from None
+        except (http.client.IncompleteRead, http.client.BadStatusLine, ConnectionResetError, TimeoutError) as error:
+            self._close()
+            raise cut_off_error(self._server, first_line(error)) from None
+        except (OSError, http.client.HTTPException):
+            self._close()
+            raise unreached_error(self._server, "the address") from None
+        status = response.status
+        if status in (404, 410):
+            raise FileNotFoundError
+        if status in _BUSY:
+            asked = response.headers.get("Retry-After", "")
+            raise busy_error(self._server, status, response.reason, float(asked[:6]) if asked.isdigit() else 0.0)
+        if status not in (200, 206, 412, 416):
+            raise refused_error(self._server, self._server, status, response.reason)
+        return status, response.headers, body
+
+    def _connection(self) -> http.client.HTTPConnection:
+        if getattr(self._held, "connection", None) is None:
+            parts = urlsplit(self._server)
+            secure = parts.scheme == "https"
+            kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+            self._held.connection = kind(parts.hostname or "", parts.port, timeout=ANSWER_SECONDS)
+        found: http.client.HTTPConnection = self._held.connection
+        return found
+
+    def _close(self) -> None:
+        self._held.connection.close()
+        self._held.connection = None

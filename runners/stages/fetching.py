@@ -1,0 +1,232 @@
+"""Runs `winnow fetch`: sources that are fetched become WARC files in the store, with a log of every address."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from winnow.filters.extras import required_package
+from winnow.filters.page.opt_out import OptOutConfig
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.binding.sources import source_root, store_record
+from winnow.pipelines.fetch.facts import FetchedSource, fetched_source
+from winnow.pipelines.fetch.outcome import Reason
+from winnow.pipelines.fetch.progress import Progress
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.generations import Store, create_or_open
+from winnow.pipelines.store.hiding.matching import Matcher
+from winnow.pipelines.store.hiding.scans import load_hiding
+from winnow.pipelines.store.leases.command_lease import one_command, writing_lease
+from winnow.pipelines.store.location import open_location
+from winnow.runners.engines.engine import Engine
+from winnow.runners.facts.fetched import ended, planned_archive, planned_list
+from winnow.runners.stages.running.stage_run import StageRun
+from winnow.runners.tables.table import Table
+from winnow.runners.terminal.progress.fetching import FetchProgress
+from winnow.runners.terminal.progress.status_line import waiting
+from winnow.runners.terminal.tables import print_line, print_tables
+from winnow.schemas.errors import RecipeError, SourceError
+from winnow.schemas.problems import suggestion
+from winnow.schemas.recipe import AddressList, ArchiveQuery, Recipe, SourceConfig
+
+if TYPE_CHECKING:
+    from winnow.pipelines.fetch.archives.plan import ArchiveAsk, ArchivePlan
+    from winnow.pipelines.fetch.live.names import LookUp
+
+Forgotten = Callable[[str], bool]
+Fetch = Callable[[Callable[[Progress], None]], object]
+"""Fetches what is planned, and tells how far it is."""
+
+_PACKAGES = ("aiohttp", "aiodns", "h11", "fastwarc")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a command fetches of a recipe."""
+
+    sources: tuple[str, ...] = ()  # by name; none: all that are fetched
+    refetch: frozenset[Reason] = frozenset()  # addresses of lists that ended so are asked for again
+    limit: int | None = None  # the most addresses of a list, chosen by a hash
+    look_up: "LookUp | None" = None  # how hosts are found; None: by the name servers of the system
+
+
+ALL = Wanted()
+
+
+@one_command()
+def fetch(
+    recipe: BoundRecipe, engine: Engine, console: Console, wanted: Wanted = ALL, *, plan_only: bool = False
+) -> list[FetchedSource]:
+    """Fetch the sources, one after the other; returns how the addresses of those with any left to fetch have ended.
+
+    What earlier runs have fetched is not asked for again. `plan_only`: only print what would be fetched.
+    """
+    sources = _chosen(recipe.config, wanted)
+    if not sources:
+        return []
+    for package in _PACKAGES:
+        required_package("winnow fetch", package, "fetch")
+    with _fetching(recipe) as (store, forgotten):
+        one = _Command(recipe, store, engine, console, wanted, forgotten)
+        planned = {source.name: one.plan(source) for source in sources}
+        left = [source for source in sources if planned[source.name].is_any_left]
+        for name, plan in planned.items():
+            if plan.is_any_left or plan_only:
+                print_tables(console, plan.costs)
+            else:
+                print_line(console, f"fetched {name}: nothing is left to fetch")
+        if plan_only:
+            return []
+        for source in left:
+            one.run(source, planned[source.name].fetch)
+        return [one.ended(source) for source in left]
+
+
+def _chosen(recipe: Recipe, wanted: Wanted) -> Sequence[SourceConfig]:
+    """The sources that are fetched; RecipeError for a name that is none of them."""
+    fetched = {source.name: source for source in recipe.sources if source.is_fetched}
+    for name in wanted.sources:
+        if name not in fetched:
+            raise RecipeError(f"--source {name}: not a source that is fetched{suggestion(name, fetched)}")
+    return [source for name, source in fetched.items() if not wanted.sources or name in wanted.sources]
+
+
+@contextmanager
+def _fetching(recipe: BoundRecipe) -> Iterator[tuple[Store, Forgotten]]:
+    """The store, whose lease is held, and the addresses that must stay out of it."""
+    store = create_or_open(open_location(recipe.store_address), store_record(recipe.config))
+    with writing_lease(store.objects):
+        hiding = load_hiding(store.objects)
+        yield store, Matcher(hiding.selectors).address if hiding else _nothing
+
+
+def _nothing(_address: str) -> bool:
+    """No address is kept out."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """What is to be fetched for a source."""
+
+    costs: Table
+    is_any_left: bool  # or a later run has nothing to do
+    fetch: Fetch
+
+
+@dataclass(frozen=True)
+class _Command:
+    """What is the same for all sources of a command."""
+
+    bound: BoundRecipe
+    store: Store
+    engine: Engine
+    console: Console
+    wanted: Wanted
+    forgotten: Forgotten
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe as written."""
+        return self.bound.config
+
+    def plan(self, source: SourceConfig) -> _Planned:
+        """Plan a source; errors name it."""
+        try:
+            if source.commoncrawl is not None:
+                return self._plan_archive(source, source.commoncrawl)
+            assert source.addresses is not None
+            return self._plan_list(source, source.addresses)
+        except (RecipeError, SourceError) as error:
+            said = str(error).removeprefix(f"sources.{source.name}: ")
+            place = f"{source.place}: " if source.place.file else ""
+            raise type(error)(f"{place}sources.{source.name}: {said}") from None
+
+    def run(self, source: SourceConfig, fetching: Fetch) -> None:
+        """Fetch a source."""
+        self._objects(source).clear_unfinished(elsewhere=False)
+        progress = FetchProgress(self.console, source.name)
+        with progress.shown():
+            fetching(progress)
+        progress.say_end()
+
+    def ended(self, source: SourceConfig) -> FetchedSource:
+        """How the addresses of a source have ended, printed."""
+        objects = self._objects(source)
+        found = fetched_source(objects, source.name)
+        print_tables(self.console, ended([found]))
+        print_line(self.console, f"fetched {objects.root}")
+        return found
+
+    def _objects(self, source: SourceConfig) -> ObjectStore:
+        return open_location(source_root(self.recipe, source))
+
+    def _opt_out(self) -> OptOutConfig:
+        """What counts as an opt-out, as the rules of the recipe will see it."""
+        measured = (one.config for one in self.bound.measurements if isinstance(one.config, OptOutConfig))
+        return next(measured, OptOutConfig())
+
+    def _located(self, path: str | None) -> str | None:
+        return None if path is None else self.recipe.located(path)
+
+    def _plan_archive(self, source: SourceConfig, query: ArchiveQuery) -> _Planned:
+        from winnow.pipelines.fetch.archives.stage import ArchiveAsk, fetch_archive, pending_tasks, plan_archive
+
+        located = replace(
+            query,
+            addresses=self._located(query.addresses),
+            domains=self._located(query.domains),
+            cdxj=self._located(query.cdxj),
+            index=self._located(query.index),
+            data=self.recipe.located(query.data),
+        )
+        asked = ArchiveAsk(
+            query=located,
+            objects=self._objects(source),
+            source=source.name,
+            seed=self.store.record.seed,
+            config=self.recipe.fetch,
+            forgotten=self.forgotten,
+        )
+        with waiting(self.console, "fetch", f"{source.name}  reading the index"):
+            plan = plan_archive(asked)
+        if not plan.records and not plan.not_in_index:
+            raise SourceError("no record of the index is asked for; correct 'where', or the list beside it")
+        fetching: Fetch = partial(fetch_archive, plan, asked)
+        if self.engine.name != "local" or self.engine.workers:  # else in this process, which fills a line
+            fetching = partial(self._run_archive, plan, replace(asked, workers=self.engine.processes))
+        return _Planned(planned_archive(source.name, plan), bool(pending_tasks(plan, asked)), fetching)
+
+    def _run_archive(self, plan: "ArchivePlan", asked: "ArchiveAsk", tell: Callable[[Progress], None]) -> None:
+        """Fetch on the engine; what it tells is of whole tasks."""
+        from winnow.pipelines.fetch.archives.stage import RunArchiveTasks, finish_archive, pending_tasks
+
+        run = StageRun(self.console, self.engine, self.store, recipe=self.bound)
+        tasks = pending_tasks(plan, asked)
+        records = sum(task.records for task in tasks)
+        if tasks:
+            run.job("fetch", lambda pipeline: pipeline | RunArchiveTasks(plan, asked), len(tasks))
+        finish_archive(plan, asked)
+        tell(Progress(records, records, sum(task.bytes for task in tasks), 0, 0, {}))
+
+    def _plan_list(self, source: SourceConfig, listed: AddressList) -> _Planned:
+        from winnow.pipelines.fetch.live.crawl import LiveAsk, fetch_addresses, plan_addresses
+
+        asked = LiveAsk(
+            addresses=replace(listed, file=self.recipe.located(listed.file)),
+            objects=self._objects(source),
+            config=self.recipe.fetch,
+            seed=self.store.record.seed,
+            forgotten=self.forgotten,
+            refetch=self.wanted.refetch,
+            limit=self.wanted.limit,
+            opt_out=self._opt_out(),
+            look_up=self.wanted.look_up,
+        )
+        with waiting(self.console, "fetch", f"{source.name}  reading the list"):
+            plan = plan_addresses(asked)
+        is_any_left = plan.pending > 0 or listed.sitemaps is not None
+        return _Planned(planned_list(source.name, plan), is_any_left, partial(fetch_addresses, plan, asked))

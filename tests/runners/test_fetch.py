@@ -1,0 +1,189 @@
+"""`winnow fetch` as the command line runs it, on a crawl that this machine serves; and what follows of it."""
+
+import gzip
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.messages import assert_told
+from tests.pipelines.fetch.archives.loopback import NAME, Crawl, Server, pages
+from winnow import open_store
+from winnow.pipelines.fetch.log import read_log
+from winnow.pipelines.store.location import open_location
+from winnow.runners.commands.main import main
+
+RECIPE = """\
+version: 1
+store: {{path: {store}}}
+sources:
+  isl:
+    commoncrawl: {{crawl: {crawl}, index: {index}, data: "{data}", where: "content_languages = 'isl'"{more}}}
+    class: web
+annotate: [text.length]
+"""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Crawl, Server]]:
+    crawl = Crawl(tmp_path_factory.mktemp("crawl"), pages(60))
+    with Server(crawl.folder) as server:
+        yield crawl, server
+
+
+def recipe(folder: Path, served: tuple[Crawl, Server], name: str = "r", more: str = "") -> str:
+    crawl, server = served
+    file = folder / f"{name}.yaml"
+    file.write_text(RECIPE.format(store=f"store-{name}", crawl=NAME, index=crawl.index, data=server.address, more=more))
+    return str(file)
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
+    """What a command prints."""
+    assert main(list(arguments)) == status
+    shown = capsys.readouterr()
+    return shown.out + shown.err
+
+
+def test_a_plan_says_what_a_fetch_costs_and_reads_no_record(
+    tmp_path: Path, served: tuple[Crawl, Server], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = recipe(tmp_path, served)
+    said = told(capsys, "fetch", file, "--plan")
+    assert re.search(r"records +size +requests .*\n.*\nisl +20 ", said)
+    assert not list(tmp_path.rglob("*.warc.gz"))
+    assert_told(told(capsys, "ingest", file, status=1), f"{file}:5: sources.isl", f"winnow fetch {file}")
+
+
+def test_a_run_fetches_first_and_a_second_one_has_nothing_to_do(
+    tmp_path: Path, served: tuple[Crawl, Server], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = recipe(tmp_path, served)
+    said = told(capsys, "run", file)
+    assert re.search(r"isl +fetched +ok +20 ", said)
+    tree = open_store(tmp_path / "store-r").require_latest().tree_hash
+    again = told(capsys, "run", file)
+    assert "nothing is left to fetch" in again
+    assert open_store(tmp_path / "store-r").require_latest().tree_hash == tree
+    audit = told(capsys, "audit", file)
+    assert "20 rows of fetches: 20 records" in audit
+    assert "audit   clean" in audit
+    assert "not files of the store" not in audit
+
+
+def test_an_engine_and_references_give_the_same_store(
+    tmp_path: Path, served: tuple[Crawl, Server], capsys: pytest.CaptureFixture[str]
+) -> None:
+    trees = set()
+    for name, more, flags in (("one", "", []), ("two", "", ["--workers", "2"]), ("ref", ", fetch: by_reference", [])):
+        file = recipe(tmp_path, served, name, more)
+        told(capsys, "fetch", file, *flags)
+        told(capsys, "run", file)
+        trees.add(open_store(tmp_path / f"store-{name}").require_latest().tree_hash)
+        assert "audit   clean" in told(capsys, "audit", file)
+    assert len(trees) == 1
+
+
+def test_the_report_has_the_decisions_and_the_sites(
+    tmp_path: Path, served: tuple[Crawl, Server], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = recipe(tmp_path, served)
+    told(capsys, "run", file)
+    page = (tmp_path / "store-r/report.html").read_text("utf-8")
+    assert 'id="fetched"' in page
+    assert "What became of addresses" in page
+    assert "isl: sites with the most addresses" in page
+
+
+def test_what_is_forgotten_is_neither_fetched_again_nor_left_in_a_file(
+    tmp_path: Path, served: tuple[Crawl, Server], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, folder = recipe(tmp_path, served), tmp_path / "store-r/fetched/isl"
+    told(capsys, "run", file)
+    log = read_log(open_location(str(folder))).to_pylist()
+    by_url, by_id, kept = log[3]["url"], log[7]["url"], log[8]["url"]
+    rows = open_store(tmp_path / "store-r").table(["samples.id", "samples.url"]).to_arrow().to_pylist()
+    named = next(row["samples.id"] for row in rows if row["samples.url"] == by_id)
+    sizes = {path: path.stat().st_size for path in folder.glob("warc/*")}
+    told(capsys, "forget", file, "--url", by_url, "--id", named)
+    assert "would empty   2 rows of fetches" in told(capsys, "gc", file, "--purge", "--dry-run")
+    assert "emptied       2 rows of fetches" in told(capsys, "gc", file, "--purge")
+    raw = b"".join(gzip.decompress(path.read_bytes()) for path in sizes)
+    assert [url.encode() in raw for url in (by_url, by_id, kept)] == [False, False, True]
+    assert {path: path.stat().st_size for path in folder.glob("warc/*")} == sizes
+    left = {row["url"]: row["reason"] for row in read_log(open_location(str(folder))).to_pylist()}
+    assert (by_url in left, by_id in left, kept in left) == (False, False, True)
+    assert sorted(left.values()) == ["forgotten"] * 2 + ["ok"] * 18
+    for _ in range(2):
+        assert "audit   clean" in told(capsys, "audit", file)
+        assert "emptied" not in told(capsys, "gc", file, "--purge")
+        told(capsys, "run", file)
+
+
+def test_a_forgotten_address_is_not_fetched(
+    tmp_path: Path, served: tuple[Crawl, Server], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, folder = recipe(tmp_path, served), tmp_path / "store-r/fetched/isl"
+    told(capsys, "fetch", file, "--plan")
+    told(capsys, "forget", str(tmp_path / "store-r"), "--domain", "site2.is", status=3)
+    told(capsys, "fetch", file)
+    log = read_log(open_location(str(folder))).to_pylist()
+    assert {row["reason"] for row in log if "site2.is" in row["url"]} == {"forgotten"}
+    assert {row["reason"] for row in log if "site2.is" not in row["url"]} == {"ok"}
+
+
+def test_an_audit_names_rows_whose_record_is_another(
+    tmp_path: Path, served: tuple[Crawl, Server], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, folder = recipe(tmp_path, served), tmp_path / "store-r/fetched/isl"
+    told(capsys, "run", file)
+    (path,) = folder.glob("log/*.parquet")
+    rows = pq.ParquetFile(path).read()
+    urls = rows["url"].to_pylist()
+    changed = rows.set_column(rows.schema.get_field_index("url"), rows.schema.field("url"), [[*urls[1:], urls[0]]])
+    pq.write_table(changed, path)
+    assert_told(told(capsys, "audit", file, status=1), "log/", "a record of", "not of")
+    (warc,) = folder.glob("warc/*.warc.gz")
+    warc.unlink()
+    assert_told(told(capsys, "audit", file, status=1), "names fetched/isl/warc/", "does not exist", "winnow fetch")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (", addresses: none.txt", "none.txt"),
+        (", limit: 0", "limit … from 1"),
+        (", sample: {share: 0.0}", "no record"),
+    ],
+)
+def test_a_query_that_cannot_be_fetched_is_named_with_its_line(
+    more: str, message: str, tmp_path: Path, served: tuple[Crawl, Server], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = recipe(tmp_path, served, more=more)
+    assert_told(told(capsys, "fetch", file, "--plan", status=1), "r.yaml:", "sources.isl", message)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--source", "icl"], "--source icl … 'isl'"),
+        (["--refetch", "robots"], "--refetch robots … reason=REASON … 'robots'"),
+        (["--refetch", "reason=sleepy"], "--refetch reason=sleepy … busy"),
+        (["--limit", "0"], "--limit 0"),
+        (["--limit", "1k"], "--limit 1k"),
+    ],
+)
+def test_what_is_wrong_on_the_command_line(
+    arguments: list[str], message: str, tmp_path: Path, served: tuple[Crawl, Server], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert_told(told(capsys, "fetch", recipe(tmp_path, served), *arguments, status=1), message)
+
+
+def test_a_recipe_that_fetches_nothing_is_no_recipe_to_fetch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "r.yaml"
+    file.write_text("version: 1\nstore: {path: s}\nsources: {a: {root: r, files: [x], class: web}}\n")
+    assert_told(told(capsys, "fetch", str(file), status=1), "r.yaml", "'commoncrawl' or 'addresses'")
