@@ -9,10 +9,10 @@ import gzip
 import os
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +32,7 @@ MAX_AGE: Final = 300.0  # seconds
 
 _HOSTS: Final = "robots/"
 _LINES: Final = ".jsonl.gz"
+_TIME: Final = "%Y%m%dT%H%M%S"
 _KEPT_DIGESTS: Final = 100_000  # of bodies, of which others with the same bytes are revisits: 30 MB
 _MOST_TABLES: Final = 8
 _PIECE: Final = 1 << 20
@@ -51,6 +52,13 @@ class Segments:
         self._failed: BaseException | None = None
         self._writing = 0
         self._rows: deque[Future[None]] = deque()  # tables that wait to be put
+
+    def remembered_lines(self) -> Iterator[bytes]:
+        """The lines of hosts' files that runs of the last day kept."""
+        oldest = f"{_HOSTS}{datetime.now(UTC) - timedelta(days=1):{_TIME}}"
+        for one in self._objects.list(_HOSTS):
+            if one.path.endswith(_LINES) and oldest <= one.path < HOST_FILES:
+                yield from gzip.decompress(self._objects.read(one.path)).splitlines()
 
     @property
     def is_behind(self) -> bool:
@@ -152,7 +160,7 @@ class Segments:
 
     def _name(self) -> str:
         self._number += 1
-        return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}-{self._number:06}-{os.urandom(4).hex()}"
+        return f"{datetime.now(UTC):{_TIME}}-{os.getpid()}-{self._number:06}-{os.urandom(4).hex()}"
 
     def _finish(self) -> None:
         if self._host_lines:
