@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 
@@ -26,13 +27,16 @@ from winnow.pipelines.fetch.live.render import Renderer
 from winnow.pipelines.fetch.live.segments import Segments
 from winnow.pipelines.fetch.live.sitemaps import SitemapReader
 from winnow.pipelines.fetch.live.visits import Errand, Visits, reason_of
-from winnow.pipelines.fetch.log import LIST, clean, log_path
+from winnow.pipelines.fetch.log import LIST, MAX_DETAIL, clean, log_path
 from winnow.pipelines.fetch.outcome import LOG, Decision, Outcome, Reason, decision_without_record
 from winnow.pipelines.fetch.progress import Progress, Tally
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.schemas.recipe.fetch import Sitemaps
 
 __all__ = ["LiveAsk", "LivePlan", "fetch_addresses", "plan_addresses"]
+
+_FEW: Final = 1_024
+_NAMED: Final = ("url", "canonical", "domain")
 
 
 def fetch_addresses(plan: LivePlan, asked: LiveAsk, tell: Callable[[Progress], None]) -> Tally:
@@ -150,34 +154,42 @@ class Pages:
 
     def refused(self, address: QueuedAddress, place: Place, refusal: Refusal) -> None:
         """Note that its site does not consent."""
+        self._note(address.url, address.canonical, place.domain, refusal)
+
+    def dropped(self, rows: pa.RecordBatch, refusal: Refusal) -> None:
+        """Note that their host is left alone; many at once have an object of their own."""
+        if rows.num_rows < _FEW:
+            for url, canonical, domain in zip(*(rows.column(name).to_pylist() for name in _NAMED), strict=True):
+                self._note(url, canonical, domain, refusal)
+            return
+        decision = decision_without_record(refusal.reason)
+        alike = {
+            "decision": decision.value,
+            "reason": refusal.reason.value,
+            "detail": clean(refusal.detail, MAX_DETAIL),
+            "attempts": 0,
+            "fetched_at": time.time_ns() // 1000,
+        }
+        known = {name: rows.column(name) for name in _NAMED}
+        columns = [
+            known.get(field.name, pa.repeat(pa.scalar(alike.get(field.name), field.type), rows.num_rows))
+            for field in LOG
+        ]
+        self._segments.note_rows(pa.Table.from_arrays(columns, schema=LOG), decision, refusal.reason)
+
+    def _note(self, url: str, canonical: str, domain: str, refusal: Refusal) -> None:
+        """Note an address that is asked for nothing."""
         self._segments.note(
             Outcome(
-                url=address.url,
-                canonical=address.canonical,
-                domain=place.domain,
+                url=url,
+                canonical=canonical,
+                domain=domain,
                 decision=decision_without_record(refusal.reason),
                 reason=refusal.reason,
                 detail=refusal.detail,
                 fetched_at=time.time_ns() // 1000,
             )
         )
-
-    def dropped(self, rows: pa.RecordBatch, refusal: Refusal) -> None:
-        """Note that their host is left alone."""
-        decision = decision_without_record(refusal.reason)
-        alike = {
-            "decision": decision.value,
-            "reason": refusal.reason.value,
-            "detail": clean(refusal.detail, 300),
-            "attempts": 0,
-            "fetched_at": time.time_ns() // 1000,
-        }
-        known = {name: rows.column(name) for name in ("url", "canonical", "domain")}
-        columns = [
-            known.get(field.name, pa.repeat(pa.scalar(alike.get(field.name), field.type), rows.num_rows))
-            for field in LOG
-        ]
-        self._segments.note_rows(pa.Table.from_arrays(columns, schema=LOG), decision, refusal.reason)
 
     def _count(self, followed: Followed) -> None:
         """Count what came; ends the run when its budget is spent."""

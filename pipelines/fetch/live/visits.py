@@ -25,6 +25,7 @@ from winnow.pipelines.fetch.live.consent import (
     SiteRules,
     ask_site,
     origin_of,
+    remembered_sites,
 )
 from winnow.pipelines.fetch.live.exchange import Failed, Followed, Response, outcome_of_status
 from winnow.pipelines.fetch.live.places import Place, place_of
@@ -87,6 +88,8 @@ class Visits:
         config = asked.config
         self.client, self.asker = client, Asker.of(config)
         self.rules = KeptRules(now)
+        for origin, rules in remembered_sites(segments.remembered_lines(), self.asker, now()):
+            self.rules.add(origin, rules)
         self._queue, self._asked, self._config = queue, asked, config
         self._segments, self._tally = segments, tally
         pace = Pace(config.seconds_between, config.per_host, config.per_domain, config.at_once)
@@ -239,6 +242,8 @@ class Visits:
         for rows in self._queue.rows(dropped.start, dropped.stop):
             work.dropped(rows, dropped.why)
             await asyncio.sleep(0)
+            while self._segments.is_behind:
+                await asyncio.sleep(0.01)
 
     async def _turn(self, place: Place, not_before: float) -> Turn | Refusal:
         """A turn of a place's host, or why it is closed."""
