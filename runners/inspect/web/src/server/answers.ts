@@ -1,6 +1,6 @@
 /** What the server's views answer, by the view's name. */
 
-import type { Cluster, Clusters, Diff, Domains, Families, MapPoints, Mixture, Quarantine, Shards } from "./answers_data";
+import type { Cluster, Clusters, Diff, Domains, Families, Fetched, MapPoints, Mixture, Quarantine, Shards } from "./answers_data";
 import type { Heatmap, Histogram, Linked, Patch, Rules, Simulated } from "./answers_rules";
 import type { Sample, Samples } from "./answers_samples";
 
@@ -105,6 +105,7 @@ export interface Answers {
   clusters: Clusters;
   cluster: Cluster;
   quarantine: Quarantine;
+  fetched: Fetched;
   shards: Shards;
   diff: Diff;
   mixture: Mixture;

@@ -113,6 +113,17 @@ export interface Quarantine {
   pages: number;
 }
 
+export interface FetchedSource {
+  source: string;
+  addresses: number;
+  ended: { decision: string; reason: string; addresses: number; size: number }[];
+  sites: { site: string; addresses: number; fetched: number; refused: number; failed: number; bytes: number }[];
+}
+
+export interface Fetched {
+  sources: FetchedSource[];
+}
+
 export interface Shard {
   shard: string;
   source: string;
