@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
-from winnow.runners.inspect.cancelling import cancellable, check_cancelled
+from winnow.pipelines.processes.cancelling import cancellable, check_cancelled
 
 MAX_BYTES: Final = 360 << 20
 _POLL_SECONDS: Final = 0.05

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.pipelines.forgetting.outputs import LABELS
+from winnow.pipelines.processes.cancelling import check_cancelled
 from winnow.pipelines.query.recipe_rules import pinned_rules
 from winnow.pipelines.reading.chosen_text import text_of
 from winnow.pipelines.reading.columns import Column, leaf_of
@@ -23,7 +24,6 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.tables import read_batches, read_rows
-from winnow.runners.inspect.cancelling import check_cancelled
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.runners.stages.lists.whole_file import registered_file, require_writable, whole_file

@@ -9,7 +9,7 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.generations import HeldStore, Store
 from winnow.runners.inspect.kept import Kept
 from winnow.runners.notebook.store_tables import StoreTables
 from winnow.schemas.records import Generation
@@ -37,6 +37,10 @@ class Opened:
     recipe: BoundRecipe | None
     kept: Kept = field(default_factory=Kept, compare=False)
     _resolved: _Resolved = field(default_factory=_Resolved, compare=False)
+
+    def __post_init__(self) -> None:
+        """Hold the manifests, which nearly every view reads."""
+        object.__setattr__(self, "store", HeldStore(self.store.objects, self.store.record))
 
     @property
     def generation(self) -> Generation:

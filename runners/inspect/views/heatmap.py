@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from winnow.runners.inspect.cancelling import check_cancelled
+from winnow.pipelines.processes.cancelling import check_cancelled
 from winnow.runners.inspect.choosing import chosen_rows
 from winnow.runners.inspect.counting import bits_by_code, counts_of
 from winnow.runners.inspect.dimensions import dimension_of

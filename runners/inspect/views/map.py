@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.pipelines.processes.cancelling import check_cancelled
 from winnow.pipelines.query.vector_map import (
     MOST,
     VectorMap,
@@ -18,7 +19,6 @@ from winnow.pipelines.query.vector_map import (
     spread_rows,
 )
 from winnow.runners.inspect.asking import choice_of, number_of
-from winnow.runners.inspect.cancelling import check_cancelled
 from winnow.runners.inspect.choosing import chosen_rows
 from winnow.runners.inspect.frame import Frame, Rows, frame_of
 from winnow.runners.inspect.listing import text_columns

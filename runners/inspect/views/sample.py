@@ -128,7 +128,7 @@ def media_of(sample: Sample) -> dict[str, Json]:
     """The first of its media, and how many more there are."""
     items = sample.layers[layout.SAMPLES].column("media")[0].as_py()
     names = ("mime", "bytes", "width", "height", "seconds", "sha256")
-    blurred = blurred_items(sample)
+    blurred = blurred_items(sample.layers)
     shown: list[Json] = [
         {"item": number, "blurred": number in blurred} | {name: _finite(one.get(name)) for name in names}
         for number, one in enumerate(items[:_MOST_VALUES])

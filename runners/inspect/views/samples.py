@@ -2,10 +2,13 @@
 
 import json
 
-from winnow.runners.inspect.asking import number_of, text_of
+import numpy as np
+
+from winnow.runners.inspect.asking import number_of, switch_of, text_of
 from winnow.runners.inspect.choosing import Filter, checked_filter, chosen_rows
 from winnow.runners.inspect.frame import Frame, Marks, Rows, frame_of
 from winnow.runners.inspect.listing import PAGE, nearest_page, ordered_page, shown_rows, spread_page
+from winnow.runners.inspect.media_shown import first_media, rows_with_media
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.searching import TextSearch
 from winnow.runners.inspect.view import Answer, Asked, AskedError, View
@@ -17,17 +20,26 @@ _MOST_CHARACTERS = 1000
 
 
 def _answer(opened: Opened, asked: Asked) -> Answer:
-    frame = frame_of(opened)
-    return {**_listed(opened, frame, asked), "undecided": frame.why_no_rules}
+    """Asked: `filter`, `page`, `size`, `order`; `pictures`: only samples with pictures or videos, and of each how
+    many it has and what is shown of the first."""
+    frame, pictures = frame_of(opened), switch_of(asked, "pictures", otherwise=False)
+    found = _listed(opened, frame, asked, pictures=pictures)
+    if pictures:
+        rows = found["rows"]
+        media = first_media(opened, frame, np.array([row["row"] for row in rows], np.int64))
+        found = {**found, "rows": [row | one for row, one in zip(rows, media, strict=True)]}
+    return {**found, "undecided": frame.why_no_rules}
 
 
-def _listed(opened: Opened, frame: Frame, asked: Asked) -> Answer:
+def _listed(opened: Opened, frame: Frame, asked: Asked, *, pictures: bool) -> Answer:
     page, size = number_of(asked, "page", 0), number_of(asked, "size", PAGE, 1, _MOST)
     wanted = checked_filter(asked.get("filter"))
     marks = chosen_rows(opened, frame, wanted)
+    if pictures:
+        marks &= rows_with_media(opened, frame)
     order = text_of(asked, "order", "spread") or "spread"
     if wanted.get("text"):
-        return _with_text(opened, frame, marks, wanted, page, size)
+        return _with_text(opened, frame, marks, {**wanted, "pictures": pictures}, page, size)
     total = int(marks.sum())
     if order == "edge":
         cut = _cut(frame, asked.get("near", wanted.get("reason")), asked.get("cut", 0))

@@ -10,9 +10,9 @@ import pytest
 
 from tests.property_sizes import scaled
 from tests.runners.inspect.opened_stores import ask, opened, write_store
+from winnow.pipelines.processes.cancelling import CancelledError, cancellable
 from winnow.runners.commands.main import main
 from winnow.runners.inspect import dimensions, measures
-from winnow.runners.inspect.cancelling import CancelledError, cancellable
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.schemas.errors import WinnowError

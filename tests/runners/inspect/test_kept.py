@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from winnow.runners.inspect.cancelling import CancelledError, cancellable, check_cancelled
+from winnow.pipelines.processes.cancelling import CancelledError, cancellable, check_cancelled
 from winnow.runners.inspect.kept import Kept
 
 
