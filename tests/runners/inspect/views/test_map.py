@@ -19,7 +19,7 @@ from winnow.pipelines.query.vector_map import (
     neighbours,
     spread_rows,
 )
-from winnow.runners.inspect.view import UnavailableError
+from winnow.runners.inspect.view import AskedError, UnavailableError
 
 SUBJECTS = {
     "ships": "The harbour was full of ships and sailors, and every captain waited for the tide and the wind.",
@@ -145,6 +145,51 @@ def test_the_map_of_a_store_has_its_rows_in_clusters_by_subject(embedded: Path) 
         }
     fewer = ask(shown, "map", most=30)
     assert len(fewer["points"]["x"]) <= 30
+
+
+def test_a_part_of_the_map_is_a_filter_of_all_views_and_stays_the_same_part(embedded: Path) -> None:
+    shown = opened(embedded / "recipe.yaml")
+    points = ask(shown, "map")["points"]
+    places = list(zip(points["x"], points["y"], points["row"], points["cluster"], strict=True))
+    box = [-0.5, 1.0, -1.0, 0.25]
+    inside = sorted(row for x, y, row, _ in places if box[0] <= x <= box[1] and box[2] <= y <= box[3])
+    assert 0 < len(inside) < 150
+    part = {"layer": "text.embedding", "box": box}
+    found = ask(shown, "samples", filter={"map": part}, size=100)
+    assert found["total"] == len(inside)
+    assert {row["row"] for row in found["rows"]} <= {*inside}
+    assert ask(shown, "linked", dimensions=[{"column": "language"}], filter={"map": part})["rows"] == len(inside)
+    assert ask(shown, "domains", filter={"map": part})["whole"]["rows"] == len(inside)
+    of_cluster = {"layer": "text.embedding", "cluster": 1}
+    assert ask(shown, "samples", filter={"map": of_cluster})["total"] == sum(one[3] == 1 for one in places)
+    length = {"text.embedding.tokens": [0, 20]} if "text.embedding.tokens" in shown.tables.columns else {}
+    among = {"ranges": length, "kept": None}
+    drawn = ask(shown, "map", filter=among)["points"]
+    assert ask(shown, "samples", filter={"map": {**of_cluster, "among": among}})["total"] == drawn["cluster"].count(1)
+    both = ask(shown, "samples", filter={"map": part, "text": "harbour"}, size=100)
+    harbour = ask(shown, "samples", filter={"text": "harbour"}, size=100)["rows"]
+    assert {row["row"] for row in both["rows"]} == {row["row"] for row in harbour} & {*inside}
+    again = opened(embedded / "recipe.yaml")  # another start
+    assert ask(again, "samples", filter={"map": part})["total"] == len(inside)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        [1],
+        {"layer": "text.embedding"},
+        {"layer": "text.embeding", "cluster": 0},
+        {"layer": "text.embedding", "cluster": True},
+        {"layer": "text.embedding", "cluster": 0, "box": [0, 1, 0, 1]},
+        {"layer": "text.embedding", "box": [0, 1, 0]},
+        {"layer": "text.embedding", "box": [0, 1, 0, "1"]},
+        {"layer": "text.embedding", "cluster": 0, "among": {"map": {"layer": "text.embedding", "cluster": 0}}},
+        {"layer": "text.embedding", "cluster": 0, "among": {"x": 1}},
+    ],
+)
+def test_a_part_that_no_map_has_is_refused(embedded: Path, part: object) -> None:
+    with pytest.raises(AskedError):
+        ask(opened(embedded / "recipe.yaml"), "samples", filter={"map": part})
 
 
 def test_the_table_for_embedding_atlas_has_edited_texts_and_is_known_to_forget(embedded: Path, tmp_path: Path) -> None:
