@@ -20,6 +20,7 @@ from winnow.runners.facts import (
     quarantine,
     rules,
     scores,
+    shards,
     thresholds,
 )
 from winnow.runners.facts.examples import Examples
@@ -61,6 +62,7 @@ SECTIONS: tuple[Section, ...] = (
     content.lengths,
     content.extractors,
     content.layers,
+    shards.shards,
     content.samples,
 )
 

@@ -122,10 +122,14 @@ class Frame:
         """The inverse of `place`."""
         return int(self.starts[self.numbers[shard]]) + row
 
+    def firing(self, row: int) -> tuple[int, ...]:
+        """The numbers of the rules that fire for a row, in order."""
+        fired = self.fired[row : row + 1].astype(np.uint64)
+        return tuple(number for number in range(len(self.rules.rules)) if has_rule(fired, number)[0])
+
     def reasons(self, row: int) -> tuple[str, ...]:
-        """The reasons of the rules that fire for a row, in order."""
-        names, fired = self.rules.reasons, self.fired[row : row + 1].astype(np.uint64)
-        return tuple(name for number, name in enumerate(names) if has_rule(fired, number)[0])
+        """Their reasons, each once."""
+        return tuple(dict.fromkeys(self.rules.reasons[number] for number in self.firing(row)))
 
 
 @dataclass

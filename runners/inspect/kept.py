@@ -102,6 +102,20 @@ class Kept:
             found: Value = self._values[key]
             return found
 
+    def within(self, key: Hashable, make: Callable[[], Value], seconds: float) -> Value | None:
+        """The value of a key, if it is there or is made in so many seconds; else None, and it is made meanwhile."""
+        found = self.begin(key, make)
+        if found is not None:
+            return found
+        with self._lock:
+            making = self._making.get(key)
+        if making is not None:
+            wait([making.future], seconds)
+            if making.future.done() and (error := making.future.exception()) is not None:
+                raise error
+        made: Value | None = self.find(key)
+        return made
+
     def _start(self, key: Hashable, make: Callable[[], Value], newest_of: str | None, *, goes_on: bool) -> _Making:
         """The value that is being made, begun if it is not; the lock is held."""
         making = self._making.get(key)

@@ -41,12 +41,16 @@ def settings_of(recipe: Recipe) -> dict[str, str]:
     return dict(_settings(_Shown(recipe, {}).config(recipe, ""), ""))
 
 
-def _unshown(recipe: Recipe) -> tuple[str, ...]:
-    """Keys of the top level that are left out: what is merged already, and how to work where nothing is asked of it.
+def _unshown(of: object) -> tuple[str, ...]:
+    """Keys that are left out: what is merged already, and what is not asked for and decides no value of the rest.
 
     Records hash the text, and must not change with a key that decides no value.
     """
-    return ("extends", "shuffle") if recipe.shuffle == "auto" else ("extends",)
+    if isinstance(of, ExportEntry) and not of.atlas:
+        return ("atlas",)
+    if not isinstance(of, Recipe):
+        return ()
+    return ("extends", "shuffle") if of.shuffle == "auto" else ("extends",)
 
 
 def _settings(tree: Tree, path: str) -> Iterator[tuple[str, str]]:
@@ -103,12 +107,13 @@ class _Shown:
 
     def config(self, value: object, path: str) -> dict[str, Tree]:
         kind: type = type(value)
+        unshown = _unshown(value)
         shown = {
             setting.key: self.tree(
                 getattr(value, setting.field), setting.annotation, f"{path}.{setting.key}" if path else setting.key
             )
             for setting in settings(kind)
-            if not (isinstance(value, Recipe) and setting.key in _unshown(value))
+            if setting.key not in unshown
         }
         if isinstance(value, ExtractorEntry | OperatorEntry | ExportEntry | ScoreEntry):
             name = value.layer if isinstance(value, OperatorEntry | ScoreEntry) else value.name

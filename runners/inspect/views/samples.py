@@ -42,7 +42,7 @@ def _listed(opened: Opened, frame: Frame, asked: Asked, *, pictures: bool) -> An
         return _with_text(opened, frame, marks, {**wanted, "pictures": pictures}, page, size)
     total = int(marks.sum())
     if order == "edge":
-        cut = _cut(frame, asked.get("near", wanted.get("reason")), asked.get("cut", 0))
+        cut = _cut(frame, asked.get("near", wanted.get("reason")), asked.get("cut", 0), text_of(asked, "list", ""))
         rows, values, limits = nearest_page(opened, frame, marks, cut, page, size)
         shown = shown_rows(opened, frame, rows.tolist())
         beside = zip(shown, values, limits, strict=True)
@@ -83,11 +83,12 @@ def _page(opened: Opened, frame: Frame, marks: Marks, order: str, page: int, siz
     return spread_page(marks, page, size)
 
 
-def _cut(frame: Frame, reason: object, number: object) -> Cut:
-    """A threshold of the rule with a reason."""
+def _cut(frame: Frame, reason: object, number: object, phase: str) -> Cut:
+    """A threshold of the rule with a reason; `phase`: of which list, as rules of several may have one reason."""
     if not isinstance(reason, str):
         raise AskedError("order: edge needs a reason, in the filter or as `near`, whose threshold is meant")
-    cuts = [cut for at in frame.numbered(reason) for cut in cuts_of(frame.rules.rules[at].rule.drop)]
+    rules = [frame.rules.rules[at] for at in frame.numbered(reason)]
+    cuts = [cut for one in rules if phase in ("", one.phase) for cut in cuts_of(one.rule.drop)]
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(cuts):
         raise AskedError(f"cut: {reason} has {len(cuts)} thresholds, counted from 0, not {number!r}")
     return cuts[number]

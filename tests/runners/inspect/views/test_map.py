@@ -242,3 +242,49 @@ def test_a_store_without_embeddings_says_what_to_run(sites: Path) -> None:
     assert rows_of(shown)
     with pytest.raises(UnavailableError, match="run: winnow annotate"):
         ask(shown, "map")
+
+
+def test_an_export_that_asks_for_a_map_has_one_of_its_samples_beside_it(embedded: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(embedded, folder)
+    asked = (
+        "mix: {unit: samples, budget: 60}\nexport: [{jsonl: {path: out, compression: none, atlas: text.embedding}}]\n"
+    )
+    (folder / "recipe.yaml").write_text(RECIPE + asked)
+    said = ended(run_here(folder, "export", "recipe.yaml", "--workers", "1"))
+    file = folder / "out.atlas.parquet"
+    rows = pq.read_table(file).to_pylist()
+    lines = [line for one in folder.glob("out/**/*.jsonl*") for line in lines_of(one)]
+    assert len(lines) == 60
+    assert {row["id"] for row in rows} == {line["id"] for line in lines}
+    assert all("@postamt.se" not in row["text"] for row in rows)
+    assert "60 rows of text.embedding on a map" in said.replace(",", "")
+    written = file.stat().st_mtime_ns
+    ended(run_here(folder, "export", "recipe.yaml", "--workers", "1"))  # both are there
+    assert file.stat().st_mtime_ns == written
+    file.unlink()
+    ended(run_here(folder, "export", "recipe.yaml", "--workers", "1"))
+    assert pq.read_table(file).to_pylist() == rows
+    gone = ended(run_here(folder, "forget", "recipe.yaml", "--id", rows[0]["id"]))
+    assert "out.atlas.parquet" in gone
+    for wrong, why in (("text.language", "no layer of vectors"), ("text.embeding", "did you mean")):
+        (folder / "recipe.yaml").write_text(RECIPE + asked.replace("atlas: text.embedding", f"atlas: {wrong}"))
+        done = run_here(folder, "plan", "recipe.yaml")
+        assert done.status != 0
+        assert "export[0].jsonl.atlas" in done.err
+        assert why in done.err
+
+
+def lines_of(file: Path) -> list[dict[str, object]]:
+    """The rows of an export as JSON lines."""
+    return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+
+
+def test_a_map_has_no_text_whose_edits_were_measured_by_other_settings(embedded: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(embedded, folder)
+    (folder / "recipe.yaml").write_text(RECIPE.replace("kinds: [email]", "kinds: [email, phone]"))
+    done = run_here(folder, "vectors", "recipe.yaml", "--atlas", "atlas.parquet", "--layer", "text.embedding")
+    assert done.status != 0
+    assert "winnow annotate" in done.err
+    assert not (folder / "atlas.parquet").exists()
