@@ -49,6 +49,8 @@ export interface Clusters {
   of_items: boolean;
   summary: { means: string; of: string; rows: number; clusters: number; rows_in_clusters: number; surplus: number; share: number; stale: boolean | null };
   sizes: Record<string, number>;
+  /** The size whose clusters alone are listed; empty for all. */
+  size: string;
   alarms: { message: string }[];
   remarks: string[];
   page: number;
