@@ -6,6 +6,7 @@ The text between two pictures that are found is one node. A row with media of it
 first and its text last; any other text is one node.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 
 from winnow.filters.caption.lists import MEDIA
 from winnow.filters.caption.pages.crawl import SHOWING, SHOWN, image_keys, keys_of, of_kind
-from winnow.filters.operators import ANSWERS, STATUS, TEXT, Assets, Kernel, RowLookup, TextOperator
+from winnow.filters.operators import ANSWERS, STATUS, TEXT, Assets, ColumnName, Kernel, RowLookup, TextOperator
+from winnow.schemas.errors import RecipeError
 from winnow.schemas.rows.extraction import IMAGE
 from winnow.schemas.rows.interleaved import INTERLEAVED, LAYER, NODE, NODES, TEXT_NODE
 from winnow.schemas.rows.measured import NO_TEXT
@@ -25,12 +27,19 @@ from winnow.schemas.rows.samples import MEDIA as MEDIUM
 URL: Final = "samples.url"
 SOURCE: Final = "samples.source.name"
 
-WRITES = pa.schema([STATUS, *INTERLEAVED])
-
 _ONE: Final = pa.list_(pa.field("item", MEDIUM, nullable=False))
 
-ANSWER_COLUMNS = pa.schema([pa.field("source", pa.string()), pa.field("url", pa.string()), pa.field("media", _ONE)])
-"""Of the row that has a picture, its source, address and first medium; none where a page answers, which only counts."""
+_FACTS: Final = pa.list_(pa.float64())
+
+ANSWER_COLUMNS = pa.schema(
+    [
+        pa.field("source", pa.string()),
+        pa.field("url", pa.string()),
+        pa.field("media", _ONE),  # the first of the row; none where a page answers, which only counts
+        pa.field("facts", _FACTS),  # of that medium, each that the configuration names
+    ]
+)
+"""What is told of the row that has a picture."""
 
 Ints: TypeAlias = NDArray[np.int64]
 _NONE: Final = -1
@@ -42,11 +51,27 @@ class InterleavedConfig:
     """Which extractor says where images stand."""
 
     extractor: str = "main"  # `none`: no row is a page
+    facts: tuple[ColumnName, ...] = ()  # numbers and booleans that were measured of each picture, with its own row
+
+    def __post_init__(self) -> None:
+        names = [field.name for field in writes(self)]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"two columns would be named {twice}; name each fact once")
 
     @property
     def reads_pages(self) -> bool:
         """Whether an extractor is read."""
         return self.extractor != _NO_EXTRACTOR
+
+
+def writes(config: InterleavedConfig) -> pa.Schema:
+    """The columns of the layer; those of facts are named like these, with `_` for dots."""
+    return pa.schema([STATUS, *INTERLEAVED, *(pa.field(_name(fact), _FACTS) for fact in config.facts)])
+
+
+def _name(column: str) -> str:
+    return column.replace(".", "_")
 
 
 class _Images(NamedTuple):
@@ -134,12 +159,42 @@ def offered_keys(config: InterleavedConfig, batch: pa.RecordBatch) -> tuple[Ints
     return np.concatenate([held, rows]), pa.concat_arrays([own.filter(there), of_kind(keys, SHOWING)])
 
 
-def answers_for(_config: InterleavedConfig, batch: pa.RecordBatch, rows: Ints, keys: pa.Array) -> pa.RecordBatch:
+def answers_for(config: InterleavedConfig, batch: pa.RecordBatch, rows: Ints, keys: pa.Array) -> pa.RecordBatch:
     """What is told of each row that has a picture; of pages, which only count, no medium."""
     del keys
     first = pc.list_slice(batch.column(MEDIA), 0, 1).cast(_ONE)
     columns = [batch.column(name).cast(pa.string()) for name in (SOURCE, URL)]
-    return pa.RecordBatch.from_arrays([one.take(pa.array(rows)) for one in (*columns, first)], schema=ANSWER_COLUMNS)
+    facts = [_of_first(batch.column(name)) for name in config.facts]
+    lists = pa.FixedSizeListArray.from_arrays(_interleave(facts, len(batch)), max(len(facts), 1)).cast(_FACTS)
+    columns = [*columns, first, lists]
+    return pa.RecordBatch.from_arrays([one.take(pa.array(rows)) for one in columns], schema=ANSWER_COLUMNS)
+
+
+def _numbers(column: pa.Array) -> pa.Array:
+    """Numbers, or booleans as 0 and 1; RecipeError for anything else."""
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        return column.cast(pa.int8()).cast(pa.float64())
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return column.cast(pa.float64(), safe=False)
+    raise RecipeError(f"{LAYER}: facts are numbers or booleans, not {kind}")
+
+
+def _of_first(column: pa.Array) -> pa.Array:
+    """The number of each row's first medium, or the row's own where the column is no list."""
+    if not pa.types.is_list(column.type):
+        return _numbers(column)
+    counts = _counts(column)
+    first = pa.array(np.cumsum(counts) - counts, mask=counts == 0)
+    return _numbers(column.flatten()).take(first)
+
+
+def _interleave(columns: Sequence[pa.Array], count: int) -> pa.Array:
+    """The values of several columns, row by row; a null for each row if there are none."""
+    if not columns:
+        return pa.nulls(count, pa.float64())
+    order = np.arange(count * len(columns)).reshape(len(columns), count).T.reshape(-1)
+    return pa.concat_arrays(columns).take(pa.array(order))
 
 
 def load_shard(config: InterleavedConfig, answers: pa.RecordBatch) -> Kernel:
@@ -180,16 +235,17 @@ def _layer(config: InterleavedConfig, batch: pa.RecordBatch, answers: pa.RecordB
     struct = pa.StructArray.from_arrays(
         [nodes.kinds, *(pa.array(one, pa.int32(), mask=one < 0) for one in nodes[2:])], fields=list(NODE)
     )
-    columns = {
+    columns: dict[str, pa.Array] = {
         STATUS.name: pc.if_else(pa.array(empty), NO_TEXT, "ok"),
         "nodes": _lists(nodes.rows, struct, len(batch), empty).cast(NODES),
-        **_of_media(batch, items, answers, empty),
+        **_of_media(config, batch, items, answers, empty),
         **{
             name: pa.array(values, pa.int32(), mask=empty)
             for name, values in (("texts", texts), ("pictures", pictures), ("missing", missing))
         },
     }
-    return pa.RecordBatch.from_arrays([columns[name] for name in WRITES.names], schema=WRITES)
+    schema = writes(config)
+    return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 
 
 def _placed(
@@ -285,7 +341,7 @@ def _sorted(parts: list[_Nodes]) -> _Nodes:
 
 
 def _of_media(
-    batch: pa.RecordBatch, items: _Items, answers: pa.RecordBatch, empty: NDArray[np.bool_]
+    config: InterleavedConfig, batch: pa.RecordBatch, items: _Items, answers: pa.RecordBatch, empty: NDArray[np.bool_]
 ) -> dict[str, pa.Array]:
     """The columns with a value for each medium: those of pages' pictures, or the row's own."""
     own = batch.column(MEDIA).cast(_ONE)
@@ -312,8 +368,23 @@ def _of_media(
         "aspect": aspect,
         "bytes": pc.struct_field(media, "bytes"),
     }
+    facts = answers.column("facts").take(taken).flatten()
+    for number, name in enumerate(config.facts):
+        shown_facts = facts.take(pa.array(np.arange(number, len(facts), len(config.facts))))
+        values[_name(name)] = pa.concat_arrays([shown_facts, _of_own(batch.column(name), counts)])
     lists = {name: _lists(rows, column.take(order), len(batch), empty) for name, column in values.items()}
     return {"media": _lists(items.rows, shown, len(batch), empty | (counts > 0)), **lists}
+
+
+def _of_own(column: pa.Array, counts: Ints) -> pa.Array:
+    """The number of each of the rows' own media; null where a row has other numbers of values."""
+    owners = np.repeat(np.arange(len(column)), counts)
+    if not pa.types.is_list(column.type):
+        return _numbers(column).take(pa.array(owners))
+    own = _counts(column)
+    within = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+    at = pa.array((np.cumsum(own) - own)[owners] + within, mask=(own != counts)[owners])
+    return _numbers(column.flatten()).take(at)
 
 
 def _lists(rows: Ints, values: pa.Array, count: int, null: NDArray[np.bool_]) -> pa.ListArray:
@@ -331,8 +402,8 @@ OPERATOR = TextOperator(
     version=1,
     summary="a document's texts and pictures in reading order, those of other rows by their addresses",
     config=InterleavedConfig,
-    reads=lambda config: (TEXT, *_columns(config), URL, SOURCE, MEDIA),
-    writes=lambda _: WRITES,
+    reads=lambda config: tuple(dict.fromkeys((TEXT, *_columns(config), URL, SOURCE, MEDIA, *config.facts))),
+    writes=writes,
     load=_load,
     lookup=RowLookup(
         max_answers=lambda _: 1,  # the row with the smallest id has the picture

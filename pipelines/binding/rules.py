@@ -21,7 +21,7 @@ from winnow.schemas.recipe import LossAlarms, Recipe
 from winnow.schemas.rows.duplicates import VIRTUAL
 from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.rows.interleaved import LAYER as INTERLEAVED_LAYER
-from winnow.schemas.rows.interleaved import OF_ITEMS
+from winnow.schemas.rows.interleaved import OF_DOCUMENTS
 from winnow.schemas.rows.samples import MEDIA as MEDIUM
 from winnow.schemas.rules.checking import ColumnInfo, Phase, check_rules
 from winnow.schemas.rules.conditions import ConditionError, columns_read, is_text
@@ -335,14 +335,17 @@ def media_lists(recipe: Recipe, known: Mapping[str, ColumnInfo]) -> frozenset[st
         measurement for measurement in measurements(recipe) if not isinstance(measurement.operator, TextOperator)
     ]
     of_media = [asked.kind for asked in asked_kinds(recipe) if asked.kind.unit.of_media]
-    layers = {*(one.entry.layer for one in looking), *(kind.layer for kind in of_media)}
-    of_documents = {f"{INTERLEAVED_LAYER}.{leaf}" for leaf in OF_ITEMS}
+    layers = {INTERLEAVED_LAYER, *(one.entry.layer for one in looking), *(kind.layer for kind in of_media)}
+    not_of_media = {f"{INTERLEAVED_LAYER}.{leaf}" for leaf in OF_DOCUMENTS}
     lists = {
         name
         for name, info in known.items()
-        if ".".join(name.split(".")[:2]) in layers and info.type is not None and pa.types.is_list(info.type)
+        if ".".join(name.split(".")[:2]) in layers
+        and info.type is not None
+        and pa.types.is_list(info.type)
+        and name not in not_of_media
     }
-    return frozenset(lists | (of_documents & known.keys()) | {f"{VIRTUAL}.{kind.name}" for kind in of_media})
+    return frozenset(lists | {f"{VIRTUAL}.{kind.name}" for kind in of_media})
 
 
 def columns_of_media(known: Mapping[str, ColumnInfo], lists: frozenset[str]) -> dict[str, ColumnInfo]:

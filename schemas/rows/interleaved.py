@@ -44,5 +44,5 @@ INTERLEAVED = pa.schema(
     ]
 )
 
-OF_ITEMS: Final = ("sources", "samples", "urls", "pages", "shorter", "longer", "aspect", "bytes")
-"""The columns with a value for each medium, besides `media`."""
+OF_DOCUMENTS: Final = ("nodes", "media")
+"""The lists that do not have one value for each medium; all others have."""

@@ -20,7 +20,7 @@ class DocumentOptions(MediaOptions):
         if self.media not in ("images", "none"):
             raise ValueError(f"a document has images or none, not media: {self.media}")
         if self.caption is not None or self.caption_languages or self.caption_origins:
-            raise ValueError("a document has its own texts and takes no caption; remove 'caption'")
+            raise ValueError("a document has its own texts and takes no captions; remove 'caption' and its like")
 
     @property
     def documents(self) -> bool:

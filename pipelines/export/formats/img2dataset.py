@@ -9,7 +9,7 @@ languages. The statistics count what was written, with times of 0: the same rows
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -27,6 +27,7 @@ from winnow.pipelines.export.formats.wanted_media import (
     KINDS,
     MediaKind,
     MediaOptions,
+    WantedMedia,
     contents,
     filled_texts,
     large_apart,
@@ -78,6 +79,11 @@ class Img2dataset(ExportFormat):
     def identity(self, config: Img2datasetConfig) -> Json:
         """The options."""
         return {"version": 1, **config.identity()}
+
+    def wanted_media(self, config: Img2datasetConfig) -> WantedMedia | None:
+        """The requirement on every sample: one picture, and no other choice."""
+        wanted = config.wanted()
+        return None if wanted is None else replace(wanted, fixed=True)
 
     def write(self, config: Img2datasetConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
         """Writes one tar, its table and its statistics; the table is held until the tar is complete."""
@@ -134,7 +140,7 @@ def _table(config: Img2datasetConfig, block: pa.RecordBatch, digits: str, first:
 def _write(config: Img2datasetConfig, block: pa.RecordBatch, table: pa.RecordBatch, file: BinaryIO) -> int:
     """Writes the members of some pairs; returns their bytes."""
     media = block.column("media")
-    wanted = config.wanted()
+    wanted = FORMAT.wanted_media(config)
     assert wanted is not None
     wrong = np.flatnonzero(np.asarray(pc.list_value_length(media)) != 1)
     if not len(wrong) and not config.changes.encodes:  # else they are of another type than in the store

@@ -171,6 +171,7 @@ class WantedMedia:
     mimes: tuple[str, ...]
     many: bool = False
     same_number: bool = False  # all samples have equally many
+    fixed: bool = False  # the format takes no other media, and not none
 
     def misfits(self, media: pa.ListArray) -> NDArray[np.int64]:
         """The rows whose media, each with a `mime`, do not meet the requirement; numbers are not compared."""
@@ -208,9 +209,12 @@ class WantedMedia:
     @property
     def remedy(self) -> str:
         """What to do, for a message."""
+        choose = f"choose such samples under 'mix' with where: \"{self.where}\""
+        if self.fixed:
+            return choose
         several = "" if self.many or not self.mimes[0].startswith("image/") else "media: images for all of each, or "
         others = "drop the others by rules of `items`, " if self.many else ""
-        return f"{others}choose such samples under 'mix' with where: \"{self.where}\", or write {several}media: none"
+        return f"{others}{choose}, or write {several}media: none"
 
 
 def contents(items: pa.StructArray) -> pa.LargeBinaryArray:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.messages import assert_refused
 from winnow.filters.operators import ANSWERS
 from winnow.filters.page.interleaved import (
     OPERATOR,
@@ -20,6 +21,7 @@ from winnow.filters.page.interleaved import (
     offered_keys,
     wanted_keys,
 )
+from winnow.schemas.errors import RecipeError
 from winnow.schemas.rows.extraction import EXTRACTION
 from winnow.schemas.rows.samples import SAMPLES
 
@@ -62,7 +64,7 @@ def picture(name: str, **fields: Any) -> tuple[object, ...]:
     return (None, None, None, None, SITE + name, "pictures", [medium(**fields)])
 
 
-def answers(batch: pa.RecordBatch) -> pa.RecordBatch:
+def answers(batch: pa.RecordBatch, config: InterleavedConfig = CONFIG) -> pa.RecordBatch:
     """The answers to all rows, as a store gives them; a row's id is its number."""
     offers: dict[bytes, set[int]] = {}
     for row, key in zip(*(one.tolist() for one in offered_keys(CONFIG, batch)), strict=True):
@@ -71,7 +73,7 @@ def answers(batch: pa.RecordBatch) -> pa.RecordBatch:
     keys = sorted(wanted)
     rows = np.array([min(offers[key]) for key in keys], np.int64)
     ids = pa.array([row.to_bytes(16, "big") for row in rows.tolist()], pa.binary(16))
-    says = answers_for(CONFIG, batch, rows, pa.array(keys, pa.binary(16)))
+    says = answers_for(config, batch, rows, pa.array(keys, pa.binary(16)))
     totals = pa.array([len(offers[key]) for key in keys], pa.int64())
     columns = [pa.array(keys, pa.binary(16)), ids, totals, *says.columns]
     return pa.RecordBatch.from_arrays(columns, names=[*ANSWERS.names, *says.schema.names])
@@ -180,3 +182,28 @@ def test_what_version_1_gives_never_changes() -> None:
     if os.environ.get("UPDATE_GOLDEN") == "1":
         path.write_text(json.dumps(golden, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     assert golden == json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_facts_of_pictures_are_taken_from_their_rows() -> None:
+    config = InterleavedConfig(facts=("image.nsfw.unsafe", "caption.page.pages", "image.rights.ai"))
+    kinds = [*TYPES, pa.list_(pa.float32()), pa.int32(), pa.list_(pa.bool_())]
+    assert OPERATOR.reads(config)[-3:] == config.facts
+    rows = [
+        (*page("Text.", "<b.png>", "<a.png>", "<c.png>"), None, 9, None),
+        (*picture("a.png"), [0.25], 3, [True]),
+        (*picture("b.png"), None, None, [False]),
+        (*picture("c.png")[:-1], [medium(), medium()], [0.5, 0.75], 1, [None, True]),
+    ]
+    columns = [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
+    batch = pa.RecordBatch.from_arrays(columns, names=list(OPERATOR.reads(config)))
+    found = load_shard(config, answers(batch, config))(batch)
+    assert found.schema == OPERATOR.writes(config)
+    document, a, _, c = found.to_pylist()
+    assert [document[name] for name in ("image_nsfw_unsafe", "caption_page_pages", "image_rights_ai")] == [
+        [None, 0.25, 0.5], [None, 3.0, 1.0], [0.0, 1.0, None],
+    ]  # fmt: skip
+    assert (a["image_nsfw_unsafe"], c["image_nsfw_unsafe"], c["caption_page_pages"]) == ([0.25], [0.5, 0.75], [1, 1])
+    with assert_refused(ValueError, "a_b_c"):
+        InterleavedConfig(facts=("a.b_c", "a_b.c"))
+    with assert_refused(RecipeError, "facts", "string"):
+        load_shard(InterleavedConfig(facts=("samples.url",)), answers(batch, config))(batch)
