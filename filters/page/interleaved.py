@@ -20,7 +20,7 @@ from winnow.filters.caption.pages.crawl import SHOWING, SHOWN, image_keys, keys_
 from winnow.filters.operators import ANSWERS, STATUS, TEXT, Assets, ColumnName, Kernel, RowLookup, TextOperator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.rows.extraction import IMAGE
-from winnow.schemas.rows.interleaved import INTERLEAVED, LAYER, NODE, NODES, TEXT_NODE
+from winnow.schemas.rows.interleaved import INTERLEAVED, LAYER, MOST_BETWEEN, NODE, NODES, TEXT_NODE
 from winnow.schemas.rows.measured import NO_TEXT
 from winnow.schemas.rows.samples import MEDIA as MEDIUM
 
@@ -258,11 +258,13 @@ def _placed(
     lacks = (parts.images >= 0) & (shown < 0)
     missing = np.bincount(parts.rows[lacks], minlength=len(batch))
     stay = ~lacks
+    left = np.cumsum(lacks)[stay]
     rows, shown, of_part = parts.rows[stay], shown[stay], of_part[stay]
     starts, ends, numbers = parts.starts[stay], parts.ends[stay], parts.images[stay]
     is_text = shown < 0
     joins = np.zeros(len(rows), np.bool_)  # a text behind a text of the same page
     joins[1:] = is_text[1:] & is_text[:-1] & (rows[1:] == rows[:-1])
+    joins[1:] &= (left[1:] == left[:-1]) | (starts[1:] - ends[:-1] <= MOST_BETWEEN)
     first = np.flatnonzero(~joins)
     last = np.append(first[1:], len(rows))[: len(first)] - 1
     items, which = _numbered(rows[~is_text], shown[~is_text], pages[of_part[~is_text]])

@@ -1,6 +1,7 @@
 """The nodes of documents as exports write them: without pictures that rules drop, with texts where edits moved them.
 
-A picture that is dropped leaves its place: the texts around it become one. What is no picture is left out.
+A picture that is dropped leaves its place: the texts around it become one, unless the text names the picture there, as
+Markdown does. What is no picture is left out.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.reading.item_lists import SHOWN, media_of
 from winnow.pipelines.reading.items import list_counts, rows_and_items
 from winnow.schemas.rows.draws import DOCUMENT_NODE, MIXED
-from winnow.schemas.rows.interleaved import LAYER, TEXT_NODE
+from winnow.schemas.rows.interleaved import LAYER, MOST_BETWEEN, TEXT_NODE
 
 _NODES, _SOURCES, _URLS = (Column(LAYER, leaf) for leaf in ("nodes", "sources", "urls"))
 _KIND: Final = MIXED.field("nodes").type
@@ -66,7 +67,7 @@ def documents_of(
     starts, ends = (moves.of(nodes.rows, np.maximum(one, 0)) for one in (nodes.starts, nodes.ends))
     texts = ~of_media & (ends > starts)
     chosen = np.flatnonzero(there | texts)
-    merged = _merged(nodes.rows[chosen], there[chosen])
+    merged = _merged(nodes, chosen, there[chosen])
     first, last = chosen[merged[0]], chosen[merged[1]]
     shows = there[first]
     numbers = np.where(shows, number[item[first]] if len(number) else 0, 0)
@@ -112,10 +113,15 @@ def _kept(counts: _Ints, rows: _Ints, dropped: DroppedMedia) -> _Marks:
     return marks
 
 
-def _merged(rows: _Ints, pictures: _Marks) -> tuple[_Ints, _Ints]:
-    """The first and the last of each run of texts of a row; a picture is a run of its own."""
+def _merged(nodes: _Nodes, chosen: _Ints, pictures: _Marks) -> tuple[_Ints, _Ints]:
+    """The first and the last of each run of texts of a row, among the chosen nodes; a picture is a run of its own.
+
+    Where the text has the name of a picture that left, or what edits delete, a run ends.
+    """
+    rows, starts, ends = (one[chosen] for one in (nodes.rows, nodes.starts, nodes.ends))
     joins = np.zeros(len(rows), np.bool_)
     joins[1:] = ~pictures[1:] & ~pictures[:-1] & (rows[1:] == rows[:-1])
+    joins[1:] &= starts[1:] - ends[:-1] <= MOST_BETWEEN
     first = np.flatnonzero(~joins)
     return first, np.append(first[1:], len(rows))[: len(first)] - 1
 

@@ -24,6 +24,10 @@ NODE = pa.struct(
 NODES = pa.list_(pa.field("item", NODE, nullable=False))
 
 _COUNT = pa.int32()
+MOST_BETWEEN: Final = 2
+"""Bytes between blocks of a text: an empty line. Where there are more, and a picture stands between two, the text has
+the picture's name there, as Markdown does."""
+
 INTERLEAVED = pa.schema(
     [
         pa.field("nodes", NODES),  # in reading order

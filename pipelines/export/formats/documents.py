@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from winnow.pipelines.export.formats.wanted_media import MediaKind, MediaOptions, WantedMedia
+from winnow.pipelines.export.formats.wanted_media import MediaKind, MediaOptions, WantedMedia, filled_texts
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,6 @@ class DocumentOptions(MediaOptions):
         super().__post_init__()
         if self.media not in ("images", "none"):
             raise ValueError(f"a document has images or none, not media: {self.media}")
-        if self.caption is not None or self.caption_languages or self.caption_origins:
-            raise ValueError("a document has its own texts and takes no captions; remove 'caption' and its like")
 
     @property
     def documents(self) -> bool:
@@ -28,9 +26,9 @@ class DocumentOptions(MediaOptions):
         return True
 
     @property
-    def caption_rule(self) -> Literal["none"]:
-        """No caption stands for a missing text."""
-        return "none"
+    def caption_rule(self) -> str:
+        """Which caption is the text of a document without any, behind its pictures; none unless one is asked for."""
+        return self.caption or ("first" if self.caption_origins or self.caption_languages else "none")
 
     def wanted(self, *, same_number: bool = False) -> WantedMedia | None:  # noqa: ARG002
         """No requirement: a document may be all text."""
@@ -46,11 +44,15 @@ class Part(NamedTuple):
     alt: str | None = None
 
 
-def documents_in(block: pa.RecordBatch) -> Iterator[Sequence[Part]]:
+def documents_in(block: pa.RecordBatch, options: DocumentOptions) -> Iterator[Sequence[Part]]:
     """The parts of each row's document, in reading order. Row by row, as JSON is written: pictures outweigh this."""
-    for text, nodes in zip(block.column("text").to_pylist(), block.column("nodes").to_pylist(), strict=True):
+    texts, captions = block.column("text").to_pylist(), [None] * len(block)
+    if options.caption_rule != "none":
+        captions = filled_texts(block, options).to_pylist()
+    for text, caption, nodes in zip(texts, captions, block.column("nodes").to_pylist(), strict=True):
         utf8 = (text or "").encode()
-        yield [_part(utf8, node) for node in nodes]
+        said: list[Part] = [Part(caption)] if text is None and caption else []
+        yield [*(_part(utf8, node) for node in nodes), *said]
 
 
 def _part(utf8: bytes, node: Mapping[str, Any]) -> Part:

@@ -128,7 +128,7 @@ def _descriptions(config: InterleavedConfig, block: pa.RecordBatch) -> pa.LargeB
     columns: dict[str, Sequence[Json]] = sample_facts(block)
     if config.wants_media:
         columns |= {name: values.to_pylist() for name, values in media_facts(block, config).items()}
-    columns["sequence"] = [[_element(config, part) for part in parts] for parts in documents_in(block)]
+    columns["sequence"] = [[_element(config, part) for part in parts] for parts in documents_in(block, config)]
     names = sorted(columns)
     rows = zip(*(columns[name] for name in names), strict=True)
     return pa.array([orjson.dumps(dict(zip(names, row, strict=True))) for row in rows], pa.large_binary())

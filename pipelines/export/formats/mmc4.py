@@ -67,7 +67,7 @@ def _lines(config: Mmc4Config, block: pa.RecordBatch) -> Iterator[bytes]:
     counts = pc.list_value_length(media).to_pylist()
     first = 0
     keys = zip(*identity_of(block), strict=True)
-    rows = zip(keys, block.column("url").to_pylist(), documents_in(block), counts, strict=True)
+    rows = zip(keys, block.column("url").to_pylist(), documents_in(block, config), counts, strict=True)
     for (name, copy), url, parts, count in rows:
         texts = [part.text for part in parts if part.text is not None]
         places = _places(parts, len(texts))

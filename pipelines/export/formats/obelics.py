@@ -66,7 +66,7 @@ class Obelics(ExportFormat):
 
 
 def _documents(config: ObelicsConfig, block: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    parts = list(documents_in(block))
+    parts = list(documents_in(block, config))
     media = block.column("media").to_pylist() if not config.wants_media else _known(block)
     columns: dict[str, Any] = {
         "images": [[None if one.text is not None else one.url or "" for one in row] for row in parts],

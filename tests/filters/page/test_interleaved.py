@@ -37,7 +37,7 @@ TYPES = [
 SITE = "https://e.org/"
 
 
-def page(*nodes: str, text: str | None = None, source: str = "crawl") -> tuple[object, ...]:
+def page(*nodes: str, text: str | None = None, source: str = "crawl", markdown: bool = False) -> tuple[object, ...]:
     """A page of texts, and of images, which are written `<name.png>`."""
     parts: list[dict[str, object]] = []
     images: list[dict[str, object]] = []
@@ -45,6 +45,7 @@ def page(*nodes: str, text: str | None = None, source: str = "crawl") -> tuple[o
     for node in nodes:
         if node.startswith("<"):
             at = len(whole.encode())
+            whole += "\n\n![]()" if markdown else ""
             parts.append({"kind": "image", "start": at, "end": at, "image": len(images)})
             images.append(dict.fromkeys(TYPES[3].value_type.names) | {"src": SITE + node[1:-1]})
         else:
@@ -118,6 +119,12 @@ def test_pictures_that_no_row_has_leave_no_gap_and_are_counted() -> None:
     found, *_ = layer(document, picture("a.png"))
     assert nodes(found, str(document[0])) == ["Eins.\n\nZwei.", 0]
     assert (found["pictures"], found["missing"]) == (1, 1)
+
+
+def test_a_text_does_not_go_on_over_the_name_of_a_missing_picture_in_markdown() -> None:
+    document = page("Eins.", "<gone.png>", "Zwei.", "<a.png>", markdown=True)
+    found, *_ = layer(document, picture("a.png"))
+    assert nodes(found, str(document[0])) == ["Eins.", "Zwei.", 0]
 
 
 def test_pages_that_show_a_picture_are_counted_each_once() -> None:

@@ -113,8 +113,6 @@ def test_without_media_pictures_are_addresses_and_other_media_are_refused(
     assert RED_PNG not in content
     with assert_refused(ValueError, "media: video"):
         config(media="video")
-    with assert_refused(ValueError, "'caption'"):
-        config(caption="first")
 
 
 ENERGON = """
@@ -184,3 +182,22 @@ def test_hugging_faces_reader_gets_obelics_columns(tmp_path: Path) -> None:
     assert by(OBELICS, path, tmp_path) == [
         [columns, [True, "Größe.", True, "Zwei.", True]], [columns, ["Größe."]], [columns, [True]]
     ]  # fmt: skip
+
+
+def test_a_document_without_text_ends_with_its_caption_if_one_is_asked_for(tmp_path: Path) -> None:
+    captions = [
+        {"text": "Title", "origin": "title", "language": None},
+        {"text": "Alt", "origin": "alt", "language": None},
+    ]
+    rows = [document(0, [picture(0)], 1) | {"text": None, "captions": captions}, document(1, [picture(0), FIRST], 1)]
+    cases: list[tuple[dict[str, Any], str | None]] = [
+        ({}, None),
+        ({"caption": "first"}, "Title"),
+        ({"caption_origins": ("alt",)}, "Alt"),
+    ]
+    for number, (options, expected) in enumerate(cases):
+        folder = tmp_path / str(number)
+        export(mmc4.FORMAT, mmc4.Mmc4Config(media="none", **options), folder, {"train": [rows]})
+        (path,) = folder.glob("*.jsonl")
+        texts = [json.loads(line)["text_list"] for line in path.read_text().splitlines()]
+        assert texts == [[] if expected is None else [expected], ["Größe."]]
