@@ -20,7 +20,7 @@ from winnow.filters.caption.pages.crawl import SHOWING, SHOWN, image_keys, keys_
 from winnow.filters.operators import ANSWERS, STATUS, TEXT, Assets, ColumnName, Kernel, RowLookup, TextOperator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.rows.extraction import IMAGE
-from winnow.schemas.rows.interleaved import INTERLEAVED, LAYER, MOST_BETWEEN, NODE, NODES, TEXT_NODE
+from winnow.schemas.rows.interleaved import INTERLEAVED, LAYER, MOST_BETWEEN, NODE, NODES, TEXT_NODE, fact_name
 from winnow.schemas.rows.measured import NO_TEXT
 from winnow.schemas.rows.samples import MEDIA as MEDIUM
 
@@ -67,11 +67,7 @@ class InterleavedConfig:
 
 def writes(config: InterleavedConfig) -> pa.Schema:
     """The columns of the layer; those of facts are named like these, with `_` for dots."""
-    return pa.schema([STATUS, *INTERLEAVED, *(pa.field(_name(fact), _FACTS) for fact in config.facts)])
-
-
-def _name(column: str) -> str:
-    return column.replace(".", "_")
+    return pa.schema([STATUS, *INTERLEAVED, *(pa.field(fact_name(fact), _FACTS) for fact in config.facts)])
 
 
 class _Images(NamedTuple):
@@ -373,7 +369,7 @@ def _of_media(
     facts = answers.column("facts").take(taken).flatten()
     for number, name in enumerate(config.facts):
         shown_facts = facts.take(pa.array(np.arange(number, len(facts), len(config.facts))))
-        values[_name(name)] = pa.concat_arrays([shown_facts, _of_own(batch.column(name), counts)])
+        values[fact_name(name)] = pa.concat_arrays([shown_facts, _of_own(batch.column(name), counts)])
     lists = {name: _lists(rows, column.take(order), len(batch), empty) for name, column in values.items()}
     return {"media": _lists(items.rows, shown, len(batch), empty | (counts > 0)), **lists}
 

@@ -15,7 +15,7 @@ from winnow.pipelines.binding.preferences import Choice, bind_preferences
 from winnow.pipelines.binding.rule_presets import ProgramRule, expand_rules
 from winnow.pipelines.binding.threshold_tables import ThresholdTables
 from winnow.pipelines.reading.columns import MEDIA, Column, leaves
-from winnow.pipelines.reading.item_lists import DROPPED, KEPT, SHOWN
+from winnow.pipelines.reading.item_lists import DROPPED, KEPT, SHOWN, fact_of
 from winnow.schemas.problems import Problem, Problems, recipe_error, shown, suggestion
 from winnow.schemas.recipe import LossAlarms, Recipe
 from winnow.schemas.rows.duplicates import VIRTUAL
@@ -226,7 +226,8 @@ def _program(
 ) -> RuleProgram:
     names = dict.fromkeys(name for rule in rules for name in columns_read(rule.rule.drop))
     if any(rule.phase == "items" for rule in rules):
-        names |= dict.fromkeys((MEDIA.name, SHOWN.name))
+        facts = [fact_of(name).name for name in names]
+        names |= dict.fromkeys((MEDIA.name, SHOWN.name, *facts))
     read = []
     for table in tables:
         wanted = {column: values for column, values in table.columns.items() if table.column_name(column) in names}

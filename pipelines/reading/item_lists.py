@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.reading.columns import MEDIA, Column
 from winnow.pipelines.reading.items import list_counts, rows_and_items
-from winnow.schemas.rows.interleaved import LAYER
+from winnow.schemas.rows.interleaved import LAYER, fact_name
 
 Positions = NDArray[np.int64]
 Marks = NDArray[np.bool_]
@@ -31,6 +31,11 @@ SHOWN: Final = Column(LAYER, "media")
 
 SIZE: Final = f"{MEDIA.name}.bytes"
 _OF_MEDIA: Final = f"{MEDIA.name}."
+
+
+def fact_of(name: str) -> Column:
+    """The column that has, for pictures that pages show, the values of a column of the pictures' own rows."""
+    return Column(LAYER, fact_name(name))
 
 
 def media_of(block: Mapping[str, pa.Array]) -> pa.ListArray:
@@ -70,7 +75,11 @@ class ItemLists:
         if name.startswith(_OF_MEDIA) and name not in block:
             return pc.struct_field(media_of(block).flatten(), name.removeprefix(_OF_MEDIA).split("."))
         if name in lists:
-            return self._taken_apart(block[name])
+            values = self._taken_apart(block[name])
+            fact = block.get(fact_of(name).name)
+            if fact is None:
+                return values
+            return pc.coalesce(values, self._taken_apart(fact).cast(values.type, safe=False))
         return block[name].take(pa.array(self.rows))
 
     def _taken_apart(self, lists: pa.ListArray) -> pa.Array:

@@ -48,5 +48,11 @@ INTERLEAVED = pa.schema(
     ]
 )
 
+
+def fact_name(column: str) -> str:
+    """The name of the column with what another layer measured of each picture."""
+    return column.replace(".", "_")
+
+
 OF_DOCUMENTS: Final = ("nodes", "media")
 """The lists that do not have one value for each medium; all others have."""

@@ -28,9 +28,9 @@ sources:
   pictures: {root: pictures, files: ["*.warc"], class: web}
 extract: {main: {}}
 text: coalesce(extract.main.text, samples.text)
-annotate: [text.language, text.pii, page.interleaved]
+annotate: [text.language, text.pii, image.geometry, {page.interleaved: {facts: [image.geometry.shorter]}}]
 items:
-  - {drop: page.interleaved.shorter < 150, reason: small, when_null: keep}
+  - {drop: image.geometry.shorter < 150, reason: small, when_null: keep}
   - {drop: page.interleaved.pages > 2, reason: repeated, when_null: keep}
 no_items_left: keep
 keep:
@@ -153,7 +153,7 @@ def test_documents_are_the_same_with_two_workers_and_other_orders(
 
 def test_an_export_of_documents_without_nodes_names_what_is_missing(tmp_path: Path) -> None:
     folder = made(tmp_path)
-    wrong = RECIPE.replace(", page.interleaved]", "]").replace("page.interleaved.shorter", "samples.media.width")
+    wrong = RECIPE.replace(", {page.interleaved: {facts: [image.geometry.shorter]}}]", "]")
     wrong = wrong.replace("  - {drop: page.interleaved.pages > 2, reason: repeated, when_null: keep}\n", "")
     (folder / "recipe.yaml").write_text(wrong)
     told = ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"), 1)
