@@ -34,9 +34,9 @@ class Ragged:
         start = int(self.ends[place - 1]) if place else 0
         return self.values[start : int(self.ends[place])]
 
-    def padded(self, length: int) -> NDArray[np.int64]:
-        """A table of tokens, padded with zeros."""
-        found = np.zeros((len(self.ends), length), np.int64)
+    def padded(self, length: int, fill: int = 0) -> NDArray[np.int64]:
+        """A table of tokens, filled up with one number."""
+        found = np.full((len(self.ends), length), fill, np.int64)
         lengths = self.lengths
         found[np.arange(length) < lengths[:, None]] = self.values
         return found
