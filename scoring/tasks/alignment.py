@@ -122,7 +122,7 @@ class Alignment:
         order, parts = [np.empty(0, np.int64)], []
         for width in np.unique(widths):
             which = np.flatnonzero(widths == width)
-            with exclusive_torch():
+            with exclusive_torch(self._pairs.running.device):
                 parts += self._embedded(examples.chosen(which), int(width))
             order.append(which)
         if not parts:

@@ -35,6 +35,7 @@ from winnow.scoring.protocol import (
     PictureFit,
     Scored,
     Scorer,
+    Scorers,
     TaskKind,
     Weights,
 )
@@ -188,7 +189,7 @@ class Pairs(TorchTask):
 
     def alignments(self, weights: Weights, examples: Examples) -> Floats:
         """The cosine of each picture and its caption; NaN if undefined."""
-        parameters = self.running.placement.weights({name: weights[name] for name in self.network.shapes})
+        parameters = self._placed(weights)
 
         def cosines(part: Batch) -> "Tensor":
             images, texts = self._embedded(parameters, part)
@@ -258,35 +259,41 @@ class PairsAmong(Pairs):
         ]
         return *super().batch(examples), torch.tensor(numbers, dtype=torch.int64).T
 
-    def scorer(self, at: Weights, reference: Weights, parameters: Sequence[str], *, cosine: bool = False) -> Scorer:
-        """A scorer at given weights in the direction of others; see `Task`."""
+    def scorers(
+        self, at: Sequence[Weights], reference: Weights, parameters: Sequence[str], *, cosine: bool = False
+    ) -> Scorers:
+        """A scorer at several weights in the direction of others; see `Task`."""
         if not cosine:
-            return super().scorer(at, reference, parameters)
-        # A NaN would spread to the gradients of all rows.
-        sound = self._companions.chosen(self._sound(at, self._companions))
+            return super().scorers(at, reference, parameters)
+        each = [self._of_sound(one, reference, parameters) for one in at]
+        return lambda examples: tuple(score(examples) for score in each)
+
+    def _of_sound(self, at: Weights, reference: Weights, parameters: Sequence[str]) -> Scorer:
+        """The cosine of pairs with finite embeddings, as a NaN would spread to the gradients of all rows."""
+        placed = self.running.placement.weights({name: at[name] for name in self.network.shapes})
+        sound = self._companions.chosen(self._sound(placed, self._companions))
         among = PairsAmong(self._config, self._layout, self.network, self._tokenizer, sound)
-        score = super(PairsAmong, among).scorer(at, reference, parameters, cosine=True)
+        score = super(PairsAmong, among).scorers((at,), reference, parameters, cosine=True)
 
         def scored(examples: Examples) -> Scored:
             found = Scored(np.full(examples.count, np.nan), np.full(examples.count, np.nan))
-            if len(which := self._sound(at, examples)):
-                some = score(examples.chosen(which))
+            if len(which := self._sound(placed, examples)):
+                (some,) = score(examples.chosen(which))
                 found.loss[which], found.score[which] = some.loss, some.score
             return found
 
         return scored
 
-    def _sound(self, at: Weights, examples: Examples) -> Indices:
+    def _sound(self, weights: Parameters, examples: Examples) -> Indices:
         """The examples with finite embeddings."""
         import torch
 
-        weights = self.running.placement.weights({name: at[name] for name in self.network.shapes})
         batch = self.running.placement.batch(super().batch(examples))
 
         def finite(part: Batch) -> "Tensor":
             return torch.cat(self._embedded(weights, part), 1).isfinite().all(1)
 
-        with exclusive_torch(), torch.no_grad():
+        with exclusive_torch(self.running.device), torch.no_grad():
             found = self._portions.run(batch, finite, finite)
         return np.flatnonzero(torch.cat(found).cpu().numpy()) if found else np.empty(0, np.int64)
 
