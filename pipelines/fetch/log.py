@@ -161,7 +161,7 @@ def counts(objects: ObjectStore, by: tuple[str, ...] = ("decision", "reason")) -
     with log_engine() as engine:
         load_log(engine, objects)
         names = _quoted(by)
-        return engine.execute(
+        return engine.sql(
             f"SELECT {names}, count(*) AS addresses, coalesce(sum(body_bytes), 0)::BIGINT AS bytes "
             f"FROM log GROUP BY ALL ORDER BY addresses DESC, {names}"
         ).to_arrow_table()

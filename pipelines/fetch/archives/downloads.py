@@ -12,7 +12,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final, Protocol
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from winnow.pipelines.fetch.archives.packages import aiohttp_package
 from winnow.pipelines.fetch.outcome import Reason
@@ -179,7 +180,7 @@ class HttpRanges:
                 headers={"User-Agent": agent, "Accept-Encoding": "identity"},
                 auto_decompress=False,
                 read_bufsize=_CHUNK_BYTES,
-                trust_env=True,
+                trust_env=_behind_proxy(self._data),  # costs a thread for each request
                 cookie_jar=package.DummyCookieJar(),
             )
         return self._session
@@ -339,6 +340,12 @@ class Gate:
             self._allowed = max(1.0, self._allowed / 2)
         seconds = _wait(self._refusals, purpose) if asked is None else min(asked, LONGEST_RETRY_AFTER_SECONDS)
         self._until = max(self._until, now + seconds)
+
+
+def _behind_proxy(address: str) -> bool:
+    """Whether the environment names a proxy for an address."""
+    parts = urlsplit(address)
+    return parts.scheme in getproxies() and not proxy_bypass(parts.hostname or "")
 
 
 def _wait(attempt: int, purpose: str) -> float:

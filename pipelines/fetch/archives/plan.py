@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from winnow.pipelines.fetch.archives.ranges import Ranges, coalesced
+from winnow.pipelines.fetch.outcome import Reason
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.schemas.errors import SourceError
 from winnow.schemas.recipe.fetch import ArchiveQuery, FetchConfig
@@ -47,6 +48,7 @@ class ArchiveAsk:
     config: FetchConfig = field(default_factory=FetchConfig)
     forgotten: Callable[[str], bool] = nothing_forgotten  # addresses that `winnow forget` keeps out; picklable
     workers: int = 1  # processes that run tasks at once
+    refetch: frozenset[Reason] = frozenset()  # asked for again, though the log has decided them
 
 
 @dataclass(frozen=True, slots=True)

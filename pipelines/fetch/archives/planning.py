@@ -30,6 +30,7 @@ from winnow.pipelines.fetch.archives.plan import (
     ranges_of,
 )
 from winnow.pipelines.fetch.archives.selection import (
+    DOMAIN,
     check_columns,
     check_condition,
     choose,
@@ -46,6 +47,7 @@ from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import Json, content_hash, fingerprint_of, path_slug
 from winnow.schemas.recipe.fetch import ArchiveQuery
+from winnow.schemas.rules.conditions import ConditionError, columns_read
 
 TASK_BYTES: Final = 128 << 20  # of records; a file of that size is read by ingest in tasks of its own
 MOST_TASKS: Final = 4096  # until each has `LARGEST_TASK_BYTES`
@@ -82,6 +84,8 @@ def plan_archive(asked: ArchiveAsk) -> ArchivePlan:
         check_columns(table.schema.names, index.named)
         if query.where is not None:
             check_condition(query.where, table.schema)
+        if query.sample.per_domain is not None:
+            check_columns(table.schema.names, index.named, (DOMAIN,))
         if listed is not None:
             table = captures.table(partial(row_groups_of, listed.keys))
             if listed.are_domains:
@@ -178,12 +182,17 @@ def _content_of(file: str) -> str:
 
 def _subsets(query: ArchiveQuery) -> tuple[str, ...] | None:
     """The subsets that are asked: the captures, unless the condition itself names subsets."""
-    return None if query.where is not None and "subset" in query.where else (CAPTURES,)
+    try:
+        columns = columns_read(query.where) if query.where is not None else ()
+    except ConditionError:
+        columns = ()  # what is wrong with it is told with the index's columns at hand
+    return None if "subset" in columns else (CAPTURES,)
 
 
 def _clear(objects: ObjectStore) -> None:
     """Removes the plan of a query of which nothing was fetched, and what a killed run left of one."""
     objects.delete(PLAN)
+    objects.delete(ENDED)
     for info in list(objects.list(TASKS)):
         objects.delete(info.path)
 

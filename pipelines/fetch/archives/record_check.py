@@ -5,6 +5,7 @@ agree, the member begins and ends where the index says. Anything else is inflate
 inside is found by `ingest`, which quarantines it.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 from isal import isal_zlib
@@ -12,11 +13,13 @@ from isal import isal_zlib
 from winnow.filters.web.urls import canonical_url
 from winnow.pipelines.ingest.archives.archive import Fault
 from winnow.pipelines.ingest.archives.members import GZIP_MAGIC, GZIP_WINDOW, INFLATE_ERROR
-from winnow.pipelines.ingest.archives.warc import WarcGrammar, WarcHead
+from winnow.pipelines.ingest.archives.warc import WarcGrammar
 from winnow.schemas.problems import one_line
 
-_HEAD_BYTES: Final = 1 << 10  # inflate to more than nearly every header
-_MOST_HEAD_BYTES: Final = 64 << 10  # of a header
+_FIRST_BYTES: Final = 1 << 10  # inflate to more than nearly every header
+_FIRST_SIZE: Final = 2 << 10
+_MOST_HEAD_BYTES: Final = 64 << 10  # of a header, packed and as it is
+_FIELDS: Final = (b"\r\nWARC-Type: ", b"\r\nWARC-Target-URI: ", b"\r\nContent-Length: ")
 _KINDS: Final = frozenset((b"response", b"resource", b"conversion", b"revisit", b"metadata"))
 _GRAMMAR: Final = WarcGrammar()
 _SHOWN: Final = 200
@@ -31,34 +34,50 @@ def flaw_of(member: memoryview, url: str) -> str | None:
     found = _head(member)
     if isinstance(found, str):
         return found
-    head, inflated = found
-    kind = head.kind
-    if kind not in _KINDS:
-        return f"a record of the type {one_line(kind.decode('latin-1'), 20)}"
-    target = (head.first(b"warc-target-uri") or b"").strip(b"<> \t").decode("utf-8", "replace")
+    if found.kind not in _KINDS:
+        return f"a record of the type {one_line(found.kind.decode('latin-1'), 20)}"
+    target = found.target.strip(b"<> \t").decode("utf-8", "replace")
     if target != url and (canonical_url(target) or target) != canonical_url(url):
         return f"a record of another address: {one_line(target, _SHOWN)}"
-    if int.from_bytes(member[-4:], "little") == inflated & 0xFFFFFFFF:
+    if int.from_bytes(member[-4:], "little") == found.size & 0xFFFFFFFF:
         return None
     return _whole(member)
 
 
-def _head(member: memoryview) -> tuple[WarcHead, int] | str:
-    """The record's header, and to how many bytes the record should inflate."""
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What a record's header says."""
+
+    kind: bytes
+    target: bytes
+    size: int  # to which the record inflates
+
+
+def _head(member: memoryview) -> _Head | str:
+    """The record's header; words for what is none."""
     decoder = isal_zlib.decompressobj(GZIP_WINDOW)
-    inflated, fed = b"", 0
     try:
-        while (stop := inflated.find(_GRAMMAR.mark)) < 0:
-            if len(inflated) > _MOST_HEAD_BYTES or fed >= len(member) or decoder.eof:
+        inflated = decoder.decompress(member[:_FIRST_BYTES], _FIRST_SIZE)
+        if (stop := inflated.find(_GRAMMAR.mark)) < 0:  # a longer header than nearly all: once more, as far as needed
+            inflated = isal_zlib.decompressobj(GZIP_WINDOW).decompress(member[:_MOST_HEAD_BYTES], _MOST_HEAD_BYTES)
+            if (stop := inflated.find(_GRAMMAR.mark)) < 0:
                 return "no header of a record begins there"
-            inflated += decoder.decompress(member[fed : fed + _HEAD_BYTES], _MOST_HEAD_BYTES)
-            fed += _HEAD_BYTES
     except INFLATE_ERROR:
         return "damaged bytes"
-    head = _GRAMMAR.parse(inflated[: stop + len(_GRAMMAR.mark)])
+    stop += len(_GRAMMAR.mark)
+    kind, target, length = (_field(inflated, name, stop) for name in _FIELDS)
+    if inflated.startswith(b"WARC/") and kind and length.isdigit():
+        return _Head(kind, target, stop + int(length[:18]) + len(_GRAMMAR.mark))
+    head = _GRAMMAR.parse(inflated[:stop])  # which knows every way to write a header
     if isinstance(head, Fault):
         return f"no header of a record: {head.detail}"
-    return head, head.header_bytes + head.length + len(_GRAMMAR.mark)
+    return _Head(head.kind, head.first(b"warc-target-uri") or b"", stop + head.length + len(_GRAMMAR.mark))
+
+
+def _field(header: bytes, name: bytes, stop: int) -> bytes:
+    """A field as nearly every writer spells it; empty if it is not there."""
+    start = header.find(name, 0, stop)
+    return header[start + len(name) : header.find(b"\r\n", start + len(name), stop)] if start >= 0 else b""
 
 
 def _whole(member: memoryview) -> str | None:

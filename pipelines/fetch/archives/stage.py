@@ -5,12 +5,16 @@ in so many lanes, each with its part of the requests.
 """
 
 import asyncio
+import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 import apache_beam as beam
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from apache_beam.pvalue import PBegin, PCollection
 
 from winnow.pipelines.fetch.archives.downloads import RangeReader, open_ranges
@@ -23,6 +27,7 @@ from winnow.pipelines.fetch.progress import Progress, Tally
 from winnow.pipelines.running.run_tasks import RunTasks
 from winnow.pipelines.running.tasks import TaskLine, put_task_list
 from winnow.pipelines.running.worker import prepare_worker
+from winnow.pipelines.store.layout import TASK_LISTS
 
 __all__ = ["ArchiveAsk", "ArchivePlan", "RunArchiveTasks", "fetch_archive", "plan_archive"]
 
@@ -45,6 +50,18 @@ def fetch_archive(plan: ArchivePlan, asked: ArchiveAsk, tell: Tell = nobody) -> 
     return tally
 
 
+def mark_again(plan: ArchivePlan, asked: ArchiveAsk) -> None:
+    """Marks the tasks with records that are to be asked for again, though the log has decided them."""
+    reasons = pa.array(sorted(asked.refetch), pa.string())
+    for task in plan.task_list:
+        path = log_path(task.name)
+        if task.is_robots or not asked.objects.exists(path):
+            continue
+        found = pq.read_table(io.BytesIO(asked.objects.read(path)), columns=["reason"])["reason"]
+        if pc.any(pc.is_in(found, reasons)).as_py():
+            asked.objects.put(f"{AGAIN}{task.name}", b"")
+
+
 def put_ended(asked: ArchiveAsk) -> None:
     """Puts the rows of the log of lines of a list that choose no record, which planning found."""
     with suppress(FileNotFoundError):
@@ -55,12 +72,16 @@ def finish_archive(plan: ArchivePlan, asked: ArchiveAsk) -> None:
     """Puts what all tasks together make: the robots.txt captures, as `url.robots: {rules: …}` reads them."""
     parts = [host_lines_of(task) for task in plan.task_list if task.is_robots]
     lines = [asked.objects.read(part) for part in parts if asked.objects.exists(part)]
+    for info in list(asked.objects.list(TASK_LISTS)):
+        asked.objects.delete(info.path)
     if lines:
         asked.objects.put(HOST_FILES, b"".join(lines))  # members of gzip, one after the other, are one file
 
 
 def pending_tasks(plan: ArchivePlan, asked: ArchiveAsk) -> list[ArchiveTask]:
     """The tasks of a plan that are not done, or of which a record may be had by now."""
+    if asked.refetch:
+        mark_again(plan, asked)
     done = {info.path for folder in (FOLDER, "robots/") for info in asked.objects.list(folder)}
     again = {info.path for info in asked.objects.list(AGAIN)}
     return [

@@ -28,15 +28,17 @@ from numpy.typing import NDArray
 from winnow.pipelines.fetch.archives.downloads import RangeError, RangeReader
 from winnow.pipelines.fetch.archives.plan import AGAIN, ArchiveAsk, ArchiveTask, put_table, ranges_of, read_task
 from winnow.pipelines.fetch.archives.record_check import flaw_of
-from winnow.pipelines.fetch.archives.references import put_references
+from winnow.pipelines.fetch.archives.references import file_sizes, put_references
 from winnow.pipelines.fetch.archives.robots import host_lines, host_lines_of
 from winnow.pipelines.fetch.log import MAX_DETAIL, MAX_URL, clean, log_path, put_log
 from winnow.pipelines.fetch.outcome import LOG, Again, Decision, Reason
 from winnow.pipelines.fetch.progress import Tally
 from winnow.pipelines.processes.identity import Process
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.schemas.problems import one_line
 
 AHEAD: Final = 4  # ranges that wait for an earlier one, beside those under way
+HELD_BYTES: Final = 128 << 20  # of ranges under way or waiting, of one task
 
 _REASONS: Final = {str(reason): reason for reason in Reason}
 
@@ -85,7 +87,7 @@ async def run_task(asked: ArchiveAsk, task: ArchiveTask, reader: RangeReader, at
     rows = _Rows.of(planned["url"].to_pylist())
     _refuse(asked, planned, rows)
     if asked.query.fetch == "by_reference" and not task.is_robots:
-        return _refer(asked, task, planned, rows, tell)
+        return await asyncio.to_thread(_refer, asked, task, planned, rows, at_once, tell)
     before = _kept_before(objects, task)
     descriptor, name = tempfile.mkstemp(dir=objects.scratch(), prefix=Process.this().prefix, suffix=".warc.gz")
     unfinished = Path(name)
@@ -101,8 +103,20 @@ async def run_task(asked: ArchiveAsk, task: ArchiveTask, reader: RangeReader, at
         unfinished.unlink(missing_ok=True)
 
 
-def _refer(asked: ArchiveAsk, task: ArchiveTask, planned: pa.Table, rows: _Rows, tell: Tell) -> Tally:
-    """Puts where the records are instead of the records, which are not read here: ingest quarantines what is none."""
+def _refer(asked: ArchiveAsk, task: ArchiveTask, planned: pa.Table, rows: _Rows, at_once: int, tell: Tell) -> Tally:
+    """Puts where the records are instead of the records, which are not read here: ingest quarantines what is none.
+
+    Only that their files are there, and long enough, is asked.
+    """
+    origins = planned["origin"].to_pylist()
+    stops = pc.add(planned["origin_offset"], planned["length"]).to_pylist()
+    names = sorted({origin for origin, reason in zip(origins, rows.reasons, strict=True) if reason is None})
+    sizes = dict(zip(names, file_sizes(asked.query.data, names, at_once), strict=True))
+    for row, (origin, stop) in enumerate(zip(origins, stops, strict=True)):
+        if rows.reasons[row] is None and (size := sizes[origin]) is None:
+            rows.end(row, Reason.NO_ARCHIVE, f"no {one_line(origin)}")
+        elif rows.reasons[row] is None and size is not None and stop > size:
+            rows.end(row, Reason.NO_RECORD, "the file ends before")
     wanted = np.array([reason is None for reason in rows.reasons], np.bool_)
     head = warcinfo(task.name, planned)
     lengths = np.where(wanted, planned["length"].to_numpy(), 0)
@@ -174,19 +188,25 @@ class _Copy:
         wanted = self._wanted()
         ranges = ranges_of(self._planned.take(pa.array(wanted)))
         under_way: deque[asyncio.Task[bytes | bytearray | RangeError]] = deque()
-        begun = written = 0
+        sizes = ranges.stops - ranges.starts
+        begun = written = held = 0
         try:
             for number in range(len(ranges)):
-                while begun < len(ranges) and begun - number < self._at_once + AHEAD:
+                while begun < len(ranges) and (
+                    begun == number or (begun - number < self._at_once + AHEAD and held + sizes[begun] <= HELD_BYTES)
+                ):
                     origin = self._origins[int(wanted[ranges.first[begun]])].as_py()
                     span = int(ranges.starts[begun]), int(ranges.stops[begun])
                     under_way.append(asyncio.create_task(self._read(origin, *span)))
+                    held += int(sizes[begun])
                     begun += 1
                 content = await under_way.popleft()
                 mine = wanted[ranges.first[number] : ranges.first[number + 1]]
-                self._keep_earlier(written, int(mine[0]))
-                self._write(mine, int(ranges.starts[number]), content)
-                written = int(mine[-1]) + 1
+                for rows in np.split(mine, np.flatnonzero(np.diff(mine) != 1) + 1):
+                    self._keep_earlier(written, int(rows[0]))
+                    self._write(rows, int(ranges.starts[number]), content)
+                    written = int(rows[-1]) + 1
+                held -= int(sizes[number])
         finally:
             for one in under_way:
                 one.cancel()
@@ -199,7 +219,8 @@ class _Copy:
         if self._before is not None:
             for row in np.flatnonzero(open_rows):
                 reason = _REASONS[self._before.reasons[row]]
-                if reason.again is Again.NEVER and reason is not Reason.FORGOTTEN:
+                is_final = reason.again is Again.NEVER and reason not in self._asked.refetch
+                if is_final and reason is not Reason.FORGOTTEN:
                     open_rows[row] = False
                     if reason is not Reason.OK:
                         self._rows.end(int(row), reason, self._before.details[row])
@@ -222,15 +243,20 @@ class _Copy:
                 self._rows.end(int(row), content.reason, content.detail)
         else:
             view = memoryview(content)
+            run: list[int] = []  # records that follow each other: one piece of the range, written at once
             for row in map(int, rows):  # for each record, of some 20 kB
                 at, length = int(self._starts[row]) - start, int(self._lengths[row])
                 member = view[at : at + length]
                 flaw = "the file ends before" if len(member) < length else flaw_of(member, self._rows.urls[row])
-                if flaw is None:
-                    self._append(row, member)
-                    size += length
-                else:
+                if flaw is not None:
                     self._rows.end(row, Reason.NO_RECORD, flaw)
+                    continue
+                if run and int(self._starts[run[-1]] + self._lengths[run[-1]]) != at + start:
+                    self._append(run, self._piece(view, run, start))
+                    run = []
+                run.append(row)
+                size += length
+            self._append(run, self._piece(view, run, start))
         self._tell(len(rows), size)
 
     def _keep_earlier(self, start: int, stop: int) -> None:
@@ -238,14 +264,22 @@ class _Copy:
         for row in range(start, stop):
             if self._rows.reasons[row] is None and self._before is not None and self._before.offsets[row] >= 0:
                 self._kept.seek(int(self._before.offsets[row]))
-                self._append(row, memoryview(self._kept.read(int(self._lengths[row]))))
+                self._append([row], memoryview(self._kept.read(int(self._lengths[row]))))
             self._tell(1, 0)
 
-    def _append(self, row: int, member: memoryview) -> None:
-        self._stream.write(member)
-        self._rows.offsets[row] = self._at
-        self._at += len(member)
-        self._rows.end(row, Reason.OK)
+    def _piece(self, view: memoryview, run: list[int], start: int) -> memoryview:
+        """The bytes of records that follow each other, in a range that begins at `start`."""
+        if not run:
+            return view[:0]
+        return view[int(self._starts[run[0]]) - start : int(self._starts[run[-1]] + self._lengths[run[-1]]) - start]
+
+    def _append(self, run: list[int], members: memoryview) -> None:
+        """Writes records that follow each other."""
+        self._stream.write(members)
+        for row in run:
+            self._rows.offsets[row] = self._at
+            self._at += int(self._lengths[row])
+            self._rows.end(row, Reason.OK)
 
 
 _DECISIONS: Final = {Reason.OK: Decision.FETCHED, Reason.FORGOTTEN: Decision.REFUSED}

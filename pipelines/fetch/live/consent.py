@@ -7,11 +7,12 @@ exist (other 4xx) refuses nothing, and neither does a page in its place.
 """
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
+import orjson
 import pyarrow as pa
 
 from winnow.filters.extraction.charset import decode_page
@@ -41,10 +42,12 @@ MAX_REST: Final = 300.0  # seconds; a site that asks for longer ones is left for
 
 _KEPT_RULES: Final = 400_000  # parsed lines of all sites, of 300 bytes each
 _KEPT_SITES: Final = 200_000
+_FILES: Final = 3
 _SITE: Final = 8  # what a site costs beside its rules, in rules
 _TOO_MANY_REQUESTS: Final = 429
 _OWN: Final = (Reason.NO_HOST, Reason.NAME_SERVER, Reason.PRIVATE_ADDRESS)
 _MARKUP: Final = (None, "text/html", "application/xhtml+xml", "application/xml", "text/xml")
+_SNIFFED: Final = 512  # bytes of what its header declares to be no page
 _EDGES: Final = b"\xef\xbb\xbf \t\r\n\0"
 
 
@@ -133,22 +136,52 @@ async def ask_site(place: Place, asker: Asker, ask: Ask, keep: Keep, now: Callab
     robots = await _text(place, ROBOTS, ask, keep)
     if isinstance(robots, Refusal):
         return SiteRules(now(), robots)
-    file = read_robots(robots, asker.names)
-    rules = SiteRules(now(), None, asker.groups(file), rest=asker.rest(file), sitemaps=tuple(file.sitemaps))
-    if rules.rest > MAX_REST:
-        longest = f"Crawl-delay: {rules.rest:g} is longer than {MAX_REST:g} seconds"
-        return replace(rules, closed=Refusal(Reason.BUSY, longest), rest=0.0)
-    if (everything := _everything(rules.robots)) is not None:
-        return replace(rules, closed=everything)
+    rules = _rules(now(), asker, robots)
+    if rules.closed is not None:
+        return rules
     reserved = await _text(place, TDMREP, ask, keep)
     if isinstance(reserved, Refusal):
         return replace(rules, closed=reserved)
     ai = await _text(place, AI, ask, keep)
     if isinstance(ai, Refusal):
         return replace(rules, closed=ai)
+    return replace(_with_others(rules, asker, reserved, ai), asked_at=now())
+
+
+def remembered_sites(lines: Iterable[bytes], asker: Asker, now: float) -> Iterator[tuple[str, SiteRules]]:
+    """The sites all of whose files are known from less than a day ago, by the lines that `ask_site` kept."""
+    texts: dict[str, dict[str, str]] = {}
+    for line in lines:
+        entry = orjson.loads(line)
+        age = (datetime.now(UTC) - datetime.fromisoformat(entry["fetched_at"])).total_seconds()
+        place = place_of(entry["url"], range(1 << 16))
+        if age >= KEPT_SECONDS or isinstance(place, Failed):
+            continue
+        origin = origin_of(place)
+        known = texts.setdefault(origin, {})
+        known[place.target] = entry["body"]
+        rules = _rules(now - age, asker, known[ROBOTS]) if ROBOTS in known else None
+        if rules is not None and (rules.closed is not None or len(known) == _FILES):
+            yield origin, rules if rules.closed is not None else _with_others(rules, asker, known[TDMREP], known[AI])
+            del texts[origin]
+        if len(texts) > _KEPT_SITES:
+            texts.clear()
+
+
+def _rules(asked_at: float, asker: Asker, robots: str) -> SiteRules:
+    """What a robots.txt says."""
+    file = read_robots(robots, asker.names)
+    rules = SiteRules(asked_at, None, asker.groups(file), rest=asker.rest(file), sitemaps=tuple(file.sitemaps))
+    if rules.rest > MAX_REST:
+        longest = f"Crawl-delay: {rules.rest:g} is longer than {MAX_REST:g} seconds"
+        return replace(rules, closed=Refusal(Reason.BUSY, longest), rest=0.0)
+    return replace(rules, closed=_everything(rules.robots))
+
+
+def _with_others(rules: SiteRules, asker: Asker, reserved: str, ai: str) -> SiteRules:
+    """What the other files say, too."""
     return replace(
         rules,
-        asked_at=now(),
         reserved=reservations(reserved) if reserved and not is_page(reserved) else (),
         ai=() if is_page(ai) else asker.groups(read_robots(ai, asker.names)),
     )
@@ -190,9 +223,8 @@ def stated_refusal(response: Response, config: OptOutConfig) -> Refusal | None:
     """What a response or its page says against its use, judged as `page.opt_out` judges stored pages."""
     statements = of_headers(response.head.fields)
     mime, charset = content_type((response.text("content-type") or "").encode())
-    head = response.decoded(MAX_META_BYTES) if mime in _MARKUP or mime == "text/plain" else b""
-    if mime in _MARKUP or head.lstrip(_EDGES).startswith(b"<"):
-        found = with_metas(statements, decode_page(head, charset).text)
+    if mime in _MARKUP or response.decoded(_SNIFFED).lstrip(_EDGES).startswith(b"<"):
+        found = with_metas(statements, decode_page(response.decoded(MAX_META_BYTES), charset).text)
         statements = found if isinstance(found, dict) else statements
     if statements == {HEADERS: {}}:
         return None

@@ -8,8 +8,9 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 
@@ -22,16 +23,20 @@ from winnow.pipelines.fetch.live.places import Place
 from winnow.pipelines.fetch.live.planning import LiveAsk, LivePlan, plan_addresses
 from winnow.pipelines.fetch.live.queue import Queue, QueuedAddress
 from winnow.pipelines.fetch.live.record import Earlier, clear_uncommitted
+from winnow.pipelines.fetch.live.render import Renderer
 from winnow.pipelines.fetch.live.segments import Segments
 from winnow.pipelines.fetch.live.sitemaps import SitemapReader
 from winnow.pipelines.fetch.live.visits import Errand, Visits, reason_of
-from winnow.pipelines.fetch.log import LIST, clean, log_path
+from winnow.pipelines.fetch.log import LIST, MAX_DETAIL, clean, log_path
 from winnow.pipelines.fetch.outcome import LOG, Decision, Outcome, Reason, decision_without_record
 from winnow.pipelines.fetch.progress import Progress, Tally
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.schemas.recipe.fetch import Sitemaps
 
 __all__ = ["LiveAsk", "LivePlan", "fetch_addresses", "plan_addresses"]
+
+_FEW: Final = 1_024
+_NAMED: Final = ("url", "canonical", "domain")
 
 
 def fetch_addresses(plan: LivePlan, asked: LiveAsk, tell: Callable[[Progress], None]) -> Tally:
@@ -53,24 +58,39 @@ def fetch_addresses(plan: LivePlan, asked: LiveAsk, tell: Callable[[Progress], N
 
 async def _fetch(plan: LivePlan, asked: LiveAsk, tell: Callable[[Progress], None], tally: Tally) -> None:
     count = plan.pending + plan.refused.total()
-    async with _visiting(plan.queue, asked, tally) as (visits, segments):
-        await visits.run(Pages(asked, visits, segments, tally), lambda hosts: tell(tally.progress(count, hosts)))
+    command = asked.addresses.render
+    async with _visiting(plan.queue, asked, tally) as found:
+        renderer = (
+            None if command is None else Renderer(command, asked.config, found.visits, found.names, found.scratch)
+        )
+        pages = Pages(asked, found.visits, found.segments, tally, renderer)
+        await found.visits.run(pages, lambda hosts: tell(tally.progress(count, hosts)))
     tell(tally.progress(count))
 
 
 async def _read_sitemaps(
     sites: Queue, settings: Sitemaps, asked: LiveAsk, tell: Callable[[Progress], None], tally: Tally
 ) -> None:
-    async with _visiting(sites, asked, tally) as (visits, _):
-        reader = SitemapReader(settings, asked.config, visits, asked.objects)
+    async with _visiting(sites, asked, tally) as found:
+        reader = SitemapReader(settings, asked.config, found.visits, asked.objects)
         try:
-            await visits.run(reader, lambda hosts: tell(tally.progress(None, hosts)))
+            await found.visits.run(reader, lambda hosts: tell(tally.progress(None, hosts)))
         finally:
             reader.put()
 
 
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What works on a queue."""
+
+    visits: Visits
+    segments: Segments
+    names: Names
+    scratch: Path
+
+
 @asynccontextmanager
-async def _visiting(queue: Queue, asked: LiveAsk, tally: Tally) -> AsyncIterator[tuple[Visits, Segments]]:
+async def _visiting(queue: Queue, asked: LiveAsk, tally: Tally) -> AsyncIterator[_Run]:
     """A run over a queue, and where it writes; what is there at its end is committed, however it ends."""
     config = asked.config
     own = DnsLookUp() if asked.look_up is None else None
@@ -79,7 +99,7 @@ async def _visiting(queue: Queue, asked: LiveAsk, tally: Tally) -> AsyncIterator
     try:
         with temporary_folder("fetch") as scratch:
             async with Client(config, names, Path(scratch), tls=asked.tls) as client:
-                yield Visits(queue, asked, client, segments, tally), segments
+                yield _Run(Visits(queue, asked, client, segments, tally), segments, names, Path(scratch))
     finally:
         segments.close()
         if own is not None:
@@ -89,7 +109,10 @@ async def _visiting(queue: Queue, asked: LiveAsk, tally: Tally) -> AsyncIterator
 class Pages:
     """Asks for addresses, judges what comes, and records it."""
 
-    def __init__(self, asked: LiveAsk, visits: Visits, segments: Segments, tally: Tally) -> None:
+    def __init__(
+        self, asked: LiveAsk, visits: Visits, segments: Segments, tally: Tally, renderer: Renderer | None = None
+    ) -> None:
+        self._renderer = renderer
         self._config, self._visits, self._segments, self._tally = asked.config, visits, segments, tally
         agents = (*visits.asker.training, visits.asker.own)
         self._opt_out: OptOutConfig = replace(asked.opt_out, agents=tuple(dict.fromkeys(agents)))
@@ -102,7 +125,10 @@ class Pages:
         while True:
             attempts += 1
             began = time.time_ns() // 1000
-            followed = await self._visits.client.follow(place, gate, conditions=conditions)
+            if self._renderer is not None:
+                followed = await self._renderer.follow(place, errand)
+            else:
+                followed = await self._visits.client.follow(place, gate, conditions=conditions)
             self._count(followed)
             wait = self._visits.wait(address.canonical, followed, attempts)
             if wait is None:
@@ -128,34 +154,42 @@ class Pages:
 
     def refused(self, address: QueuedAddress, place: Place, refusal: Refusal) -> None:
         """Note that its site does not consent."""
+        self._note(address.url, address.canonical, place.domain, refusal)
+
+    def dropped(self, rows: pa.RecordBatch, refusal: Refusal) -> None:
+        """Note that their host is left alone; many at once have an object of their own."""
+        if rows.num_rows < _FEW:
+            for url, canonical, domain in zip(*(rows.column(name).to_pylist() for name in _NAMED), strict=True):
+                self._note(url, canonical, domain, refusal)
+            return
+        decision = decision_without_record(refusal.reason)
+        alike = {
+            "decision": decision.value,
+            "reason": refusal.reason.value,
+            "detail": clean(refusal.detail, MAX_DETAIL),
+            "attempts": 0,
+            "fetched_at": time.time_ns() // 1000,
+        }
+        known = {name: rows.column(name) for name in _NAMED}
+        columns = [
+            known.get(field.name, pa.repeat(pa.scalar(alike.get(field.name), field.type), rows.num_rows))
+            for field in LOG
+        ]
+        self._segments.note_rows(pa.Table.from_arrays(columns, schema=LOG), decision, refusal.reason)
+
+    def _note(self, url: str, canonical: str, domain: str, refusal: Refusal) -> None:
+        """Note an address that is asked for nothing."""
         self._segments.note(
             Outcome(
-                url=address.url,
-                canonical=address.canonical,
-                domain=place.domain,
+                url=url,
+                canonical=canonical,
+                domain=domain,
                 decision=decision_without_record(refusal.reason),
                 reason=refusal.reason,
                 detail=refusal.detail,
                 fetched_at=time.time_ns() // 1000,
             )
         )
-
-    def dropped(self, rows: pa.RecordBatch, refusal: Refusal) -> None:
-        """Note that their host is left alone."""
-        decision = decision_without_record(refusal.reason)
-        alike = {
-            "decision": decision.value,
-            "reason": refusal.reason.value,
-            "detail": clean(refusal.detail, 300),
-            "attempts": 0,
-            "fetched_at": time.time_ns() // 1000,
-        }
-        known = {name: rows.column(name) for name in ("url", "canonical", "domain")}
-        columns = [
-            known.get(field.name, pa.repeat(pa.scalar(alike.get(field.name), field.type), rows.num_rows))
-            for field in LOG
-        ]
-        self._segments.note_rows(pa.Table.from_arrays(columns, schema=LOG), decision, refusal.reason)
 
     def _count(self, followed: Followed) -> None:
         """Count what came; ends the run when its budget is spent."""

@@ -183,6 +183,11 @@ class Schedule:
         return len(self._hosts)
 
     @property
+    def errands(self) -> int:
+        """Errands that wait."""
+        return self._errands
+
+    @property
     def is_done(self) -> bool:
         """Whether no address, errand or turn is left."""
         some = self._active or self._errands or self._open or self._parked or self._more or self._dropped

@@ -8,11 +8,11 @@ import asyncio
 import gzip
 import os
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -32,7 +32,9 @@ MAX_AGE: Final = 300.0  # seconds
 
 _HOSTS: Final = "robots/"
 _LINES: Final = ".jsonl.gz"
+_TIME: Final = "%Y%m%dT%H%M%S"
 _KEPT_DIGESTS: Final = 100_000  # of bodies, of which others with the same bytes are revisits: 30 MB
+_MOST_TABLES: Final = 8
 _PIECE: Final = 1 << 20
 
 
@@ -49,11 +51,21 @@ class Segments:
         self._number = 0
         self._failed: BaseException | None = None
         self._writing = 0
+        self._rows: deque[Future[None]] = deque()  # tables that wait to be put
+
+    def remembered_lines(self) -> Iterator[bytes]:
+        """The lines of hosts' files that runs of the last day kept."""
+        oldest = f"{_HOSTS}{datetime.now(UTC) - timedelta(days=1):{_TIME}}"
+        for one in self._objects.list(_HOSTS):
+            if one.path.endswith(_LINES) and oldest <= one.path < HOST_FILES:
+                yield from gzip.decompress(self._objects.read(one.path)).splitlines()
 
     @property
     def is_behind(self) -> bool:
         """Whether so much waits to be written that nothing new should be begun."""
-        return self._writing > self._config.at_once
+        while self._rows and self._rows[0].done():
+            self._rows.popleft()
+        return self._writing > self._config.at_once or len(self._rows) > _MOST_TABLES
 
     async def keep(self, outcome: Outcome, response: Response, hops: Sequence[Hop], earlier: Earlier | None) -> None:
         """Write a record and its row; the response's body is freed."""
@@ -73,7 +85,7 @@ class Segments:
     def note_rows(self, rows: pa.Table, decision: Decision, reason: Reason) -> None:
         """Write the rows of many addresses that end alike."""
         self._tally.add_rows(decision, reason, rows.num_rows)
-        self._later(self._note_rows, rows)
+        self._rows.append(self._later(self._note_rows, rows))
 
     async def keep_host_file(self, response: Response, line: bytes) -> None:
         """Keep a host's file; the caller closes its response."""
@@ -97,9 +109,11 @@ class Segments:
         finally:
             self._thread.shutdown()
 
-    def _later(self, write: Callable[..., None], *arguments: object) -> None:
+    def _later(self, write: Callable[..., None], *arguments: object) -> "Future[None]":
         self.check()
-        self._thread.submit(write, *arguments).add_done_callback(self._look)
+        done = self._thread.submit(write, *arguments)
+        done.add_done_callback(self._look)
+        return done
 
     def _look(self, done: "Future[None]") -> None:
         error = done.exception()
@@ -146,7 +160,7 @@ class Segments:
 
     def _name(self) -> str:
         self._number += 1
-        return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}-{self._number:06}-{os.urandom(4).hex()}"
+        return f"{datetime.now(UTC):{_TIME}}-{os.getpid()}-{self._number:06}-{os.urandom(4).hex()}"
 
     def _finish(self) -> None:
         if self._host_lines:
@@ -154,8 +168,8 @@ class Segments:
             self._host_lines.clear()
         if self._writer is not None:
             writer, self._writer = self._writer, None
-            if writer.finish() is not None:
-                self._tally.warc_files += 1
+            segment = writer.finish()
+            self._tally.warc_files += segment is not None and segment.bytes > 0
 
 
 def gather_host_files(objects: ObjectStore) -> None:

@@ -75,7 +75,10 @@ def sitemap_entries(content: bytes, most: int) -> SitemapEntries:
                 while around.getprevious() is not None:
                     del around.getparent()[0]
     except etree.LxmlError:
-        pass
+        return found
+    for kept in (found.pages, found.sitemaps):
+        if kept and content.rstrip().endswith(kept[-1].encode()):  # it was cut off there
+            kept.pop()
     return found
 
 

@@ -25,6 +25,7 @@ from winnow.pipelines.fetch.live.consent import (
     SiteRules,
     ask_site,
     origin_of,
+    remembered_sites,
 )
 from winnow.pipelines.fetch.live.exchange import Failed, Followed, Response, outcome_of_status
 from winnow.pipelines.fetch.live.places import Place, place_of
@@ -87,6 +88,8 @@ class Visits:
         config = asked.config
         self.client, self.asker = client, Asker.of(config)
         self.rules = KeptRules(now)
+        for origin, rules in remembered_sites(segments.remembered_lines(), self.asker, now()):
+            self.rules.add(origin, rules)
         self._queue, self._asked, self._config = queue, asked, config
         self._segments, self._tally = segments, tally
         pace = Pace(config.seconds_between, config.per_host, config.per_domain, config.at_once)
@@ -130,7 +133,7 @@ class Visits:
         @asynccontextmanager
         async def gate(place: Place) -> AsyncIterator[Failed | None]:
             if errand.turn is None:
-                refusal = await self._refusal(place)
+                refusal = await self.refusal(place)
                 if refusal is not None:
                     yield Failed(refusal.reason, refusal.detail)
                     return
@@ -239,6 +242,8 @@ class Visits:
         for rows in self._queue.rows(dropped.start, dropped.stop):
             work.dropped(rows, dropped.why)
             await asyncio.sleep(0)
+            while self._segments.is_behind:
+                await asyncio.sleep(0.01)
 
     async def _turn(self, place: Place, not_before: float) -> Turn | Refusal:
         """A turn of a place's host, or why it is closed."""
@@ -268,7 +273,7 @@ class Visits:
             self._schedule.release(turn, now())
             self._woken.set()
 
-    async def _refusal(self, place: Place) -> Refusal | None:
+    async def refusal(self, place: Place) -> Refusal | None:
         """Why a place must not be asked; asks its site, if that is not known."""
         if self._asked.forgotten(place.url):
             return Refusal(Reason.FORGOTTEN, place.url)

@@ -130,7 +130,8 @@ class HttpBucket(Bucket):
         if status in (404, 410):
             raise FileNotFoundError
         if status in _BUSY:
-            raise busy_error(self._server, status, response.reason)
+            asked = response.headers.get("Retry-After", "")
+            raise busy_error(self._server, status, response.reason, float(asked[:6]) if asked.isdigit() else 0.0)
         if status not in (200, 206, 412, 416):
             raise refused_error(self._server, self._server, status, response.reason)
         return status, response.headers, body

@@ -18,6 +18,7 @@ ATTEMPTS = 10  # once the service has answered: half a minute of waiting in all
 FIRST_CONTACTS = 2  # before the service has ever answered this process: the address is probably wrong
 FIRST_WAIT_SECONDS = 0.1
 LONGEST_WAIT_SECONDS = 8.0
+LONGEST_ASKED_SECONDS = 60.0
 DEADLINE_SECONDS = 150.0  # no attempt begins later than this
 
 T = TypeVar("T")
@@ -26,9 +27,10 @@ T = TypeVar("T")
 class TransientError(Exception):
     """A request failed for a reason that may pass."""
 
-    def __init__(self, reason: str, *, answered: bool) -> None:
+    def __init__(self, reason: str, *, answered: bool, wait_seconds: float = 0.0) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.wait_seconds = min(wait_seconds, LONGEST_ASKED_SECONDS)  # for which the service asks
         self.answered = answered  # whether the service, or a proxy in front of it, answered
 
 
@@ -51,7 +53,7 @@ class Retries:
                 allowed = ATTEMPTS if self._answered else FIRST_CONTACTS
                 if attempt >= allowed or time.monotonic() - begun > DEADLINE_SECONDS:
                     raise self._given_up(error, attempt) from None
-                time.sleep(_wait(attempt))
+                time.sleep(max(_wait(attempt), error.wait_seconds))
             except FileNotFoundError:
                 self._answered = True
                 raise
@@ -90,9 +92,9 @@ def cut_off_error(endpoint: str, words: str) -> TransientError:
     return TransientError(f"the connection to {endpoint} was cut ({words})", answered=True)
 
 
-def busy_error(endpoint: str, code: str | int, words: str) -> TransientError:
+def busy_error(endpoint: str, code: str | int, words: str, wait_seconds: float = 0.0) -> TransientError:
     """The service throttles, or has an internal error."""
-    return TransientError(f"{endpoint} answered {code} ({words})", answered=True)
+    return TransientError(f"{endpoint} answered {code} ({words})", answered=True, wait_seconds=wait_seconds)
 
 
 def untrusted_error(place: str, endpoint: str, words: str, check: str) -> StoreError:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -10,8 +11,11 @@ import pytest
 from tests.pipelines.fetch.archives.loopback import NAME, Answer, Crawl, Misbehave, Server, pages
 from tests.pipelines.fetch.archives.test_archives import ICELANDIC, ask, ingested
 from winnow.pipelines.fetch.archives import downloads, ranges
-from winnow.pipelines.fetch.archives.stage import ArchiveAsk, fetch_archive, plan_archive
+from winnow.pipelines.fetch.archives.record_check import flaw_of
+from winnow.pipelines.fetch.archives.references import RangedObjects
+from winnow.pipelines.fetch.archives.stage import ArchiveAsk, fetch_archive, pending_tasks, plan_archive
 from winnow.pipelines.fetch.log import read_log
+from winnow.pipelines.fetch.outcome import Reason
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import SourceError
 from winnow.schemas.recipe.fetch import ArchiveQuery, FetchConfig
@@ -149,6 +153,35 @@ def test_a_row_of_the_index_that_lies_costs_itself_alone(tmp_path: Path, crawl: 
         assert len(ingested(tmp_path / "out", LocalStore(tmp_path / "out"))) == 234
 
 
+@pytest.mark.parametrize("how", ["file", "above", "beyond"])
+def test_what_is_no_place_is_not_referred_to(tmp_path: Path, crawl: Crawl, how: str) -> None:
+    change, reason = LIES[how]
+    index = lie(crawl, tmp_path / "index", lambda number, row: row | change(row) if number % 40 == 0 else row)
+    where = "fetch_status = 200"
+    with Server(crawl.folder) as server:
+        for place, data in (("http", server.address), ("folder", str(crawl.folder))):
+            query = ArchiveQuery(
+                crawl=NAME, where=where, index=str(index), data=data, robots=False, fetch="by_reference"
+            )
+            asked = ask(tmp_path / place, query)
+            fetch_archive(plan_archive(asked), asked)
+            told = reasons(asked)
+            assert told["ok"] == 234
+            assert set(told) == {"ok", reason}
+        rows = ingested(tmp_path / "folder", RangedObjects(LocalStore(tmp_path / "folder"))) if how == "file" else []
+    assert len(rows) == (234 if how == "file" else 0)
+
+
+def test_a_budget_ends_a_run_and_the_next_one_goes_on(
+    tmp_path: Path, crawl: Crawl, calm: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranges, "RANGE_BYTES", 1_000)
+    asked, _ = fetched(tmp_path, crawl, None, budget_bytes=20_000)
+    assert 0 < reasons(asked)["budget"] < 80
+    again, _ = fetched(tmp_path, crawl, None)
+    assert files_of(again) == calm
+
+
 def test_a_length_that_takes_in_the_next_record_is_no_record(tmp_path: Path, crawl: Crawl) -> None:
     def change(number: int, row: dict[str, object]) -> dict[str, object]:
         file = crawl.folder / str(row["warc_filename"])
@@ -177,6 +210,34 @@ def test_what_could_not_be_had_is_asked_for_again_and_nothing_else(
     assert reasons(again) == {"ok": 80}
     _, server = fetched(tmp_path, crawl, None)
     assert server.requests == 0
+
+
+@pytest.mark.usefixtures("small_ranges")
+def test_records_between_those_of_an_earlier_run_are_put_in_their_places(
+    tmp_path: Path, crawl: Crawl, calm: dict[str, bytes]
+) -> None:
+    asked, _ = fetched(tmp_path, crawl, lambda _, count: Answer(500) if count % 3 == 0 else None, attempts=1)
+    assert 10 < reasons(asked)["server_error"] < 60
+    fetched(tmp_path, crawl, lambda _, count: Answer(500) if count % 2 == 0 else None, attempts=1)
+    again, _ = fetched(tmp_path, crawl, None)
+    assert files_of(again) == calm
+    for row in read_log(again.objects).to_pylist():
+        assert flaw_of(memoryview(again.objects.read(row["warc"], row["offset"], row["length"])), row["url"]) is None
+
+
+def test_what_the_log_has_decided_is_asked_for_again_if_one_says_so(
+    tmp_path: Path, crawl: Crawl, calm: dict[str, bytes]
+) -> None:
+    asked, _ = fetched(tmp_path, crawl, lambda path, _: Answer(404) if "00001" in path else None)
+    assert reasons(asked)["no_archive"] > 20
+    _, server = fetched(tmp_path, crawl, None)
+    assert server.requests == 0
+    with Server(crawl.folder) as server:
+        query = replace(asked.query, data=server.address)
+        again = replace(asked, query=query, refetch=frozenset({Reason.NO_ARCHIVE}))
+        fetch_archive(plan_archive(again), again)
+    assert files_of(again) == calm
+    assert pending_tasks(plan_archive(asked), asked) == []
 
 
 def test_a_server_without_ranges_is_refused(tmp_path: Path, crawl: Crawl) -> None:

@@ -165,3 +165,22 @@ def test_stopping_drops_what_was_not_given() -> None:
 def test_an_empty_queue_is_done(at_once: int) -> None:
     schedule = Schedule(Pace(at_once=at_once), iter(()))
     assert play(schedule, lambda _: 0.0).begun == []
+
+
+def test_too_many_errands_hold_back_new_addresses_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("winnow.pipelines.fetch.live.schedule.MAX_ERRANDS", 10)
+    sites = [(f"{name}.example", [(f"{name}.example", 40)]) for name in "abcdef"]
+    left = [60]
+    most = [0]
+
+    def at_end(schedule: Schedule, turn: Turn, now: float) -> None:
+        for _ in range(min(3, left[0])):  # everything leads to one host
+            left[0] -= 1
+            schedule.errand("sink.example", "sink.example", left[0], now)
+        most[0] = max(most[0], schedule.errands)
+
+    schedule = Schedule(Pace(seconds_between=0.5, at_once=4), spans(sites))
+    played = play(schedule, lambda _: 0.1, at_end=at_end)
+    assert sorted(one.row for one in played.begun if one.row is not None) == list(range(240))
+    assert sorted(str(one.errand) for one in played.begun if one.row is None) == sorted(map(str, range(60)))
+    assert most[0] <= 10 + 3 * 4 * 3
