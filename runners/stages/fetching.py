@@ -1,5 +1,6 @@
 """Runs `winnow fetch`: sources that are fetched become WARC files in the store, with a log of every address."""
 
+import ssl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -51,6 +52,7 @@ class Wanted:
     refetch: frozenset[Reason] = frozenset()  # addresses of lists that ended so are asked for again
     limit: int | None = None  # the most addresses of a list, chosen by a hash
     look_up: "LookUp | None" = None  # how hosts are found; None: by the name servers of the system
+    tls: ssl.SSLContext | None = None  # whom to trust; None: whom the system trusts
 
 
 ALL = Wanted()
@@ -225,6 +227,7 @@ class _Command:
             limit=self.wanted.limit,
             opt_out=self._opt_out(),
             look_up=self.wanted.look_up,
+            tls=self.wanted.tls,
         )
         with waiting(self.console, "fetch", f"{source.name}  reading the list"):
             plan = plan_addresses(asked)
