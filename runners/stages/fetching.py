@@ -228,5 +228,4 @@ class _Command:
         )
         with waiting(self.console, "fetch", f"{source.name}  reading the list"):
             plan = plan_addresses(asked)
-        is_any_left = plan.pending > 0 or listed.sitemaps is not None
-        return _Planned(planned_list(source.name, plan), is_any_left, partial(fetch_addresses, plan, asked))
+        return _Planned(planned_list(source.name, plan), plan.is_any_left, partial(fetch_addresses, plan, asked))
