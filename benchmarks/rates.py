@@ -1,8 +1,9 @@
 """How fast one core does each part of a run: the file of rates that `winnow plan` estimates with.
 
-Each part runs by itself over the same real documents, on one worker, and its record in the store's run log says what
-it read, what it wrote and how much CPU that took. Part of that is starting, so it is run on few documents as well, and
-only the difference counts. Prints the file; `recipes/rates.yaml` is one, with the engines added by hand.
+Each part runs by itself on one worker over few real documents, over many, and over the lines of some as rows of their
+own; its record in the store's run log says how many rows and how much text these were, and how much CPU that took. What
+fits all three best is its rate: what starting takes, a byte of text, and a row. Prints the file; `recipes/rates.yaml`
+is one, with the engines added by hand.
 
     python -m benchmarks.rates [--quick]
 """
@@ -12,9 +13,15 @@ import os
 import platform
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from rich.console import Console
+from scipy.optimize import nnls
 
 from benchmarks.inputs.documents import cached_documents
 from benchmarks.inputs.pages import cached_warc
@@ -69,10 +76,21 @@ def main() -> None:
         # The first run of a part in this process loads what the next ones find loaded: it counts for nothing.
         counts = {"first": few, "few": few, "many": many}
         places = [(Path(name, place), cached_documents(count)) for place, count in counts.items()]
+        places.append((Path(name, "lines"), _lines(cached_documents(many), Path(name, "lines.parquet"), 10 * many)))
         for part in ("ingest", *OPERATORS, "dedupe.exact", "dedupe.near", *(f"export.{form}" for form in EXPORTS)):
-            _, small, large = (_run(part, folder, documents) for folder, documents in places)
-            for one, other in zip(large, small, strict=True):
-                _print(_difference(one, other))
+            _, *runs = (_run(part, folder, documents) for folder, documents in places)
+            for records in zip(*runs, strict=True):
+                _print_fit(records)
+
+
+def _lines(documents: Path, target: Path, most: int) -> Path:
+    """The lines of documents as rows of their own."""
+    texts = pq.read_table(documents, columns=["text"])["text"].combine_chunks()
+    lines = pc.list_flatten(pc.split_pattern(texts, "\n"))
+    lines = lines.filter(pc.greater(pc.binary_length(lines), 0)).slice(0, most)
+    ids = pa.array(range(len(lines))).cast(pa.string())
+    pq.write_table(pa.table({"id": ids, "text": lines}), target)
+    return target
 
 
 def _extracted(extractor: str, pages: int) -> RunRecord:
@@ -124,20 +142,25 @@ def _last(folder: Path, stage: str) -> RunRecord:
     return [record for record in read_runs(open_store_at(folder / "store").objects) if record.stage == stage][-1]
 
 
-def _difference(large: RunRecord, small: RunRecord) -> RunRecord:
-    """The work of the larger run without what the smaller one has in common with it: starting."""
-    assert large.cpu_seconds is not None
-    assert small.cpu_seconds is not None
-    share = 1 - small.read / large.read
-    start = max(0.0, small.cpu_seconds - large.cpu_seconds * (1 - share))
-    cpu = max(large.cpu_seconds - start, large.cpu_seconds / 10)
-    return RunRecord(large.stage, "local", 1, large.tasks, large.seconds, large.read, large.parts, large.shuffled, cpu)
+def _print_fit(records: Sequence[RunRecord]) -> None:
+    """The rate of the one part of these runs: all that is beyond starting."""
+    (name,) = records[0].parts
+    parts = [record.parts[name] for record in records]
+    taken = np.array([record.cpu_seconds or 0.0 for record in records])
+    known = np.array([[1.0, part.contents.text / 1e6, part.contents.rows / 1e6] for part in parts])
+    (_, of_text, of_row), _ = nnls(known / taken[:, None], np.ones(len(parts)))  # each run counts the same
+    speed = 1 / of_text if of_text else 1e6
+    many = parts[1]
+    shuffled = (records[1].shuffled or 0) / many.read
+    more = f", shuffled: {shuffled:.3g}" if shuffled else ""
+    rate = f"mb_per_second: {speed:.3g}, row_microseconds: {of_row:.3g}, written: {many.written / many.read:.3g}{more}"
+    print(f"  {name}: {{{rate}}}", flush=True)
 
 
 def _print(record: RunRecord) -> None:
     assert record.cpu_seconds is not None
     for name, part in record.parts.items():
-        speed = part.read / record.cpu_seconds / 1e6
+        speed = part.contents.text / record.cpu_seconds / 1e6
         shuffled = (record.shuffled or 0) / part.read
         more = f", shuffled: {shuffled:.3g}" if shuffled else ""
         print(f"  {name}: {{mb_per_second: {speed:.3g}, written: {part.written / part.read:.3g}{more}}}", flush=True)

@@ -6,7 +6,9 @@ of its content and is recorded in everything made from it. The hash includes the
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+
+import msgspec
 
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.recipe.mix import Unit
@@ -140,4 +142,6 @@ class MixturePlan:
 
     def to_json(self) -> dict[str, Json]:
         """Plain values of everything but what the recipe asked for."""
-        return {key: value for key, value in asdict(self).items() if key != "asked"}
+        plain: dict[str, Json] = msgspec.to_builtins(self)  # a plan can have a million strata
+        del plain["asked"]
+        return plain

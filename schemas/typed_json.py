@@ -6,6 +6,7 @@ types and missing fields. msgspec ignores unknown fields, so these are rejected 
 
 import re
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Annotated, TypeAlias, TypeVar
 
 import msgspec
@@ -63,6 +64,12 @@ def _in_words(said: str) -> str:
     return (f"{place}: " if place else "") + f"{what[:1].lower()}{what[1:]}"[:200]
 
 
+@cache
+def _names(kind: type) -> tuple[str, ...] | None:
+    """The fields of a dataclass, looked up once for the thousands of records of a store; None for another type."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+
+
 def _require_fields(value: object, found: object, place: str, complete: bool) -> None:
     """Reject unknown fields of dataclasses at any depth; structs check this themselves."""
     if isinstance(found, msgspec.Struct):
@@ -73,8 +80,7 @@ def _require_fields(value: object, found: object, place: str, complete: bool) ->
                 _require_fields(item, made, f"{place}[{number}]", complete)
     elif isinstance(value, dict):
         dot = f"{place}." if place else ""
-        if is_dataclass(found):
-            names = [field.name for field in fields(found)]
+        if (names := _names(type(found))) is not None:
             for name in value:
                 if name not in names:
                     raise ValueError(f"{dot}{shown(name)[1:-1]}: unknown field{suggestion(name, names)}")

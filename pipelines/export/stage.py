@@ -54,6 +54,7 @@ class BoundExport:
     shard_bytes: int
     place: Place  # its position in the recipe
     where: str  # its name there, such as `export[0].parquet`
+    atlas: str = ""  # the layer by whose vectors its samples are put on a map
 
     @property
     def way(self) -> Way:
@@ -143,7 +144,7 @@ def bind_export(recipe: Recipe, number: int, problems: Problems) -> BoundExport 
     except WinnowError as error:
         problems.add(entry.place, where, str(error))
         return None
-    bound = BoundExport(export_format, config, path, entry.shard_bytes, entry.place, where)
+    bound = BoundExport(export_format, config, path, entry.shard_bytes, entry.place, where, entry.atlas)
     measured = [one.layer for one in recipe.annotate if one.name == one.layer]
     for layer in bound.layers:
         if layer not in measured:

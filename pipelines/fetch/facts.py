@@ -1,13 +1,16 @@
 """What a log says as counts, for people: how addresses ended, and at which sites."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from winnow.pipelines.fetch.log import load_log, log_engine
 from winnow.pipelines.fetch.outcome import REASONS, Decision, Reason
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.hiding.matching import Matcher
+from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.location import open_location
+from winnow.schemas.tombstones import FORGOTTEN
 
 MOST_SITES = 30
 
@@ -54,10 +57,18 @@ class FetchedSource:
 
 
 def fetched_sources(store: ObjectStore, most_sites: int = MOST_SITES) -> Iterator[FetchedSource]:
-    """The sources of a store that were fetched, by name, as their logs say."""
+    """The sources of a store that were fetched, by name, as their logs say; sites that are forgotten have no names."""
+    hiding = load_hiding(store)
+    forgotten = Matcher(hiding.selectors).address if hiding else None
     names = sorted({info.path.split("/")[1] for info in store.list(layout.FETCHED) if "/log/" in info.path})
     for name in names:
-        yield fetched_source(open_location(f"{store.root}/{layout.fetched(name).rstrip('/')}"), name, most_sites)
+        found = fetched_source(open_location(f"{store.root}/{layout.fetched(name).rstrip('/')}"), name, most_sites)
+        if forgotten is not None:
+            shown = (
+                replace(one, domain=FORGOTTEN) if forgotten(f"http://{one.domain}/") else one for one in found.sites
+            )
+            found = replace(found, sites=tuple(shown))
+        yield found
 
 
 def fetched_source(objects: ObjectStore, name: str, most_sites: int = MOST_SITES) -> FetchedSource:

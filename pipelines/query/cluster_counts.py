@@ -32,6 +32,11 @@ Head: TypeAlias = tuple[int, int, str, int | None]
 BIN_NAMES = ("1", "2", "3-4", "5-9", "10-99", "100-999", "1000+")
 
 
+def bin_of(rows: int) -> str:
+    """The name of the bin of a cluster's size."""
+    return BIN_NAMES[int(np.searchsorted(BINS, rows, "right")) - 1]
+
+
 @dataclass(frozen=True)
 class Cluster:
     """Rows that are equal, or similar."""
@@ -102,8 +107,11 @@ class LargestClusters:
     most_rows: int = 0
     kept: tuple[Head, ...] = ()  # in order
 
-    def add(self, kind: Kind, lines: ClusterLines, hidden: NDArray[np.int64]) -> None:
-        """Adds lines of a shard; `hidden` are the shard's forgotten rows."""
+    def add(self, kind: Kind, lines: ClusterLines, hidden: NDArray[np.int64], of_size: str = "") -> None:
+        """Adds lines of a shard; `hidden` are the shard's forgotten rows.
+
+        `of_size`: the name of the bin whose clusters alone may be among the largest; all are counted.
+        """
         layer, batch = layer_of_kind(kind), lines.columns
         ids, size = batch["samples.id"], batch[f"{layer}.size"]
         sizes = pc.fill_null(size, 0).to_numpy(zero_copy_only=False)
@@ -113,8 +121,11 @@ class LargestClusters:
         binned = np.bincount(np.searchsorted(BINS, sizes[heads], "right") - 1, minlength=len(BINS))
         heads = heads[sizes[heads] > 1]
         texts = pc.fill_null(batch[f"{layer}.texts"], -1).to_numpy(zero_copy_only=False)
-        order = np.lexsort((own_low[heads], own_high[heads], -sizes[heads], -texts[heads]))[: self.most]
-        chosen = heads[order]
+        listed = heads
+        if of_size:
+            listed = heads[np.searchsorted(BINS, sizes[heads], "right") - 1 == BIN_NAMES.index(of_size)]
+        order = np.lexsort((own_low[listed], own_high[listed], -sizes[listed], -texts[listed]))[: self.most]
+        chosen = listed[order]
         names = ids.take(pa.array(chosen)).to_pylist()
         facts = zip(texts[chosen].tolist(), sizes[chosen].tolist(), names, strict=True)
         self.absorb(

@@ -79,6 +79,7 @@ class ClusterTasks:
     most: int  # clusters that are described
     shards: ShardList[ClusterShard]
     steps: "JobSteps"
+    of_size: str = ""  # the name of the bin whose clusters alone are described
 
     def counting(self, jobs: Jobs) -> Iterator[LargestClusters]:
         """Run the pass that counts clusters, and finds the largest."""
@@ -95,7 +96,7 @@ class ClusterTasks:
         def counted(number: int) -> LargestClusters:
             heads, hidden = LargestClusters(self.most), self.shards.hidden(number)
             for lines in self._rows(number, None):
-                heads.add(self.kind, lines, np.zeros(0, np.int64) if hidden is None else hidden)
+                heads.add(self.kind, lines, np.zeros(0, np.int64) if hidden is None else hidden, self.of_size)
             return heads
 
         return self.counted(self._each(group, counted))
@@ -173,8 +174,8 @@ def clusters_path(basis: FactInputs, kind: Kind) -> str:
     return layout.clusters(fingerprint_of({"version": VERSION, "kind": kind, "basis": basis.to_json()}))
 
 
-def cluster_tasks(browser: Browser, kind: Kind, most: int, steps: "JobSteps") -> ClusterTasks:
-    """Return the tasks over all shards, listed in the passes' folder."""
+def cluster_tasks(browser: Browser, kind: Kind, most: int, steps: "JobSteps", of_size: str = "") -> ClusterTasks:
+    """Return the tasks over all shards, listed in the passes' folder; `of_size`: the bin of sizes that is meant."""
     shards = []
     for row in browser.objects(layer_of_kind(kind)).values():
         objects = {layer_of_kind(kind): row.object, layout.SAMPLES: row.samples}
@@ -184,7 +185,7 @@ def cluster_tasks(browser: Browser, kind: Kind, most: int, steps: "JobSteps") ->
         shards.append(ClusterShard(row.shard, row.source, row.rows, objects, columns=columns))
     hidden = {shard: one.rows for shard, one in browser.hidden.items()}
     listed = group_shards(steps, ClusterShard, shards, hidden)
-    return ClusterTasks(browser.store.objects, kind, most, listed, steps)
+    return ClusterTasks(browser.store.objects, kind, most, listed, steps, of_size)
 
 
 def _layers(browser: Browser, kind: Kind) -> tuple[str, ...]:

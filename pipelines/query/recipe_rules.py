@@ -1,9 +1,11 @@
 """The rules of a recipe, pinned to a generation of its store."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe.stage import generation_keys
+from winnow.pipelines.reading.text_edits import Edits, with_keys
 from winnow.pipelines.rules.pinning import PinnedProgram, expected_keys, pin
 from winnow.pipelines.score.stage import generation_scores
 from winnow.pipelines.store.generations import Store
@@ -27,6 +29,17 @@ def pinned_rules(
     keys |= generation_keys(store, recipe, generation)
     keys |= generation_scores(store, recipe, generation, keys)
     return pin(store, generation, program, keys, recipe.file, more, recipe.operators)
+
+
+def edits_as_exported(recipe: BoundRecipe, store: Store, generation: Generation) -> Edits:
+    """The recipe's edits for texts that leave the store in another way than by an export, and as one applies them.
+
+    A text for which an edit is not measured is left out. RecipeError if one is not measured by the recipe's settings:
+    spans of others leave in the texts what the recipe takes out.
+    """
+    edits = with_keys([replace(one, when_null="drop") if one.when_null == "error" else one for one in recipe.edits])
+    pinned_rules(recipe, store, generation, sorted({column.layer for column in edits.columns}))
+    return edits
 
 
 def pinned_if_measured(recipe: BoundRecipe | None, store: Store, generation: Generation) -> PinnedProgram | None:

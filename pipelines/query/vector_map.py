@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.pipelines.processes.cancelling import check_cancelled
 from winnow.pipelines.reading.text_previews import EXCERPT_CHARACTERS, TextPreview, read_previews
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
@@ -84,6 +85,7 @@ def read_vectors(
     for number, shard in enumerate(store.manifest(generation, layer)):
         own = rows[bounds[number] : bounds[number + 1]]
         if len(own):
+            check_cancelled()
             table = read_rows(store.objects, shard.object, (own - starts[number]).tolist(), ["vector"])
             vectors = _vectors(own, table["vector"].combine_chunks())
             found.append(
@@ -162,11 +164,13 @@ def _clusters(unit: Floats, count: int) -> NDArray[np.int16]:
     centres = unit[[0]]
     nearest = unit @ centres[0]
     while len(centres) < count:
+        check_cancelled()
         farthest = int(np.argmin(nearest))
         centres = np.concatenate([centres, unit[[farthest]]])
         nearest = np.maximum(nearest, unit @ unit[farthest])
     numbers = np.zeros(len(unit), np.int64)
     for _ in range(_ROUNDS):
+        check_cancelled()
         before, numbers = numbers, np.argmax(unit @ centres.T, axis=1)
         sums = np.zeros_like(centres, dtype=np.float64)
         np.add.at(sums, numbers, unit)
@@ -217,6 +221,7 @@ def cluster_words(texts: Sequence[str], clusters: NDArray[np.int16]) -> list[str
     count = int(clusters.max(initial=-1)) + 1
     of_cluster = [Counter[str]() for _ in range(count)]
     for text, cluster in zip(texts, clusters.tolist(), strict=True):
+        check_cancelled()
         of_cluster[cluster].update(_words(text))
     together: Counter[str] = sum(of_cluster, Counter())
     sizes = np.bincount(clusters, minlength=count)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
+from winnow.pipelines.processes.cancelling import check_cancelled
 from winnow.pipelines.reading.columns import Column, column_of, leaf_of
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
@@ -41,6 +42,7 @@ def read_previews(
     }
     found: dict[tuple[str, int], TextPreview] = {}
     for shard, numbers in sorted(wanted.items()):
+        check_cancelled()
         rows = sorted(numbers)
         wanted_columns = ["id", "source.name", "url", "modality"]
         table = read_rows(store.objects, objects[layout.SAMPLES][shard], rows, wanted_columns)

@@ -250,7 +250,9 @@ def _layer_problem(
             return f"the layer {layer} of generation {generation.number} was made {what} {which}".rstrip()
     if layer not in rows:
         rows[layer] = store.manifest(generation, layer)
-    for row in samples:
+    if rows[layer].aligned(samples):
+        return None
+    for row in samples:  # which one is not
         found = rows[layer].by_shard[row.shard]
         if found.rows != row.rows or found.samples != row.object:
             raise StoreError(f"{store.root}: {found.object} is not aligned with {row.object}; run 'winnow audit'")

@@ -1,6 +1,9 @@
 """What every task does on a machine that is not its driver's: it has the driver's versions, and its errors name it."""
 
+import errno
 import platform
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -36,11 +39,23 @@ def _name_host(error: Exception) -> None:
     if f"{host}: " in str(error) or f" on {host} " in str(error):  # it is named already
         return
     if isinstance(error, OSError) and error.strerror is not None:  # which finds its words anew
-        error.strerror = f"{error.strerror} on {host}"
+        error.strerror = f"{error.strerror} on {host}{_room(error)}"
     elif isinstance(error, WinnowError) or (error.args and isinstance(error.args[0], str)):
         error.args = (f"{host}: {error.args[0] if error.args else ''}", *error.args[1:])
     else:
         error.args = (f"{host}: {error}",)
+
+
+def _room(error: OSError) -> str:
+    """Of a disk that is full, what to do: errors of writing name no file."""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT) or error.filename is not None:
+        return ""
+    try:
+        folder = tempfile.gettempdir()
+    except FileNotFoundError:
+        return ", where no folder for temporary files can be written; set TMPDIR to one that can"
+    left = shutil.disk_usage(folder).free >> 20
+    return f", where {folder} has {left:,} MiB left; free some there, or set TMPDIR, and run the same command again"
 
 
 class OnNode(beam.DoFn):

@@ -4,8 +4,10 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar
 
+from winnow.pipelines.processes.cancelling import check_cancelled
 from winnow.pipelines.store.buckets.bucket_store import BucketStore
 from winnow.pipelines.store.facade import ObjectStore
 
@@ -17,15 +19,17 @@ T = TypeVar("T")
 
 
 def map_in_order(work: Callable[[Item], T], items: Iterable[Item], threads: int) -> Iterator[T]:
-    """The results of the work in the order of the items; bounded prefetching."""
+    """The results of the work in the order of the items; bounded prefetching. CancelledError if it is given up."""
     with ThreadPoolExecutor(threads) as pool:
         ahead: deque[Future[T]] = deque()
         try:
             for item in items:
-                ahead.append(pool.submit(work, item))
+                check_cancelled()
+                ahead.append(pool.submit(copy_context().run, work, item))
                 if len(ahead) > 2 * threads:
                     yield ahead.popleft().result()
             while ahead:
+                check_cancelled()
                 yield ahead.popleft().result()
         finally:
             for future in ahead:
@@ -36,7 +40,13 @@ def map_objects(
     objects: ObjectStore, work: Callable[[Item], T], items: Iterable[Item], at_once: int = AT_ONCE
 ) -> Iterator[T]:
     """The results of reading something of the store for each item, in order."""
-    return map_in_order(work, items, at_once) if isinstance(objects, BucketStore) else map(work, items)
+    return map_in_order(work, items, at_once) if isinstance(objects, BucketStore) else _one_by_one(work, items)
+
+
+def _one_by_one(work: Callable[[Item], T], items: Iterable[Item]) -> Iterator[T]:
+    for item in items:
+        check_cancelled()
+        yield work(item)
 
 
 def table_threads(objects: ObjectStore, alone: int) -> int:

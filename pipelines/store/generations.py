@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 import pyarrow as pa
 
@@ -32,6 +33,8 @@ from winnow.schemas.records import (
     TaskCommit,
     tree_hash,
 )
+
+_HELD_ROWS: Final = 1 << 20  # of manifests: some 120 bytes each
 
 LayerKeys = Mapping[str, Mapping[str, str]]
 """The keys of layers, by layer and source."""
@@ -122,6 +125,36 @@ class Store:
     def publish(self, record: GenerationRecord) -> bool:
         """Puts a generation's record; False if another writer has taken its number."""
         return put_record_if_absent(self.objects, layout.generation(record.number), record)
+
+
+@dataclass(frozen=True)
+class HeldStore(Store):
+    """A store that holds the manifests it has read, the latest ones up to a number of rows.
+
+    For a process that shows one generation for hours, and reads a few rows of a store of many shards at a time.
+    """
+
+    _manifests: "dict[tuple[object, ...], ManifestRows]" = field(default_factory=dict, compare=False)
+
+    def manifest(self, generation: Generation, layer: str) -> ManifestRows:
+        """The objects of a layer, ordered by shard name."""
+        entry = generation.layers.get(layer)
+        key = None if entry is None else (entry.manifest, *sorted(entry.keys.items()))
+        found = self._manifests.pop(key, None) if key else None
+        if found is None:
+            found = super().manifest(generation, layer)
+        if key:
+            self._manifests[key] = found  # the latest is the last
+            rows = 0
+            for old, held in reversed(list(self._manifests.items())):
+                rows += len(held)
+                if rows > _HELD_ROWS and old != key:
+                    self._manifests.pop(old, None)
+        return found
+
+    def __reduce__(self) -> tuple[type[Store], tuple[ObjectStore, StoreRecord]]:
+        """Other processes read what they need themselves."""
+        return Store, (self.objects, self.record)
 
 
 def as_published(record: GenerationRecord) -> Generation:

@@ -1,8 +1,8 @@
 """Estimates how much each stage of a recipe still has to read, shuffle and write, and the cost on each engine.
 
-Uses only file listings and the records of the latest generation, and reads no rows. Sizes of data that is not ingested
-yet are estimated from the rates. Work that is committed but not published counts as remaining, except ingest tasks,
-whose commits are listed anyway.
+Uses file listings, the records of the latest generation, and samples of new files. Time follows from rows and bytes of
+text; the sizes of objects that are not written yet follow from the rates. Work that is committed but not published
+counts as remaining, except ingest tasks, whose commits are listed anyway.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,12 +18,14 @@ from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.running.job_tasks import OPENING_BYTES
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.runners.estimating.rates import EngineRate, Rates, ingest_part
-from winnow.runners.estimating.run_log import RunRecord
+from winnow.runners.estimating.contents import Contents
+from winnow.runners.estimating.rates import COMMAND, EngineRate, Rates, ingest_part
+from winnow.runners.estimating.run_log import PartAmounts, RunRecord, add_part
 from winnow.runners.estimating.scores import LayerSizes, PlannedScore, is_text
 from winnow.schemas.records import Generation
 
 HERE_SECONDS = 0.3  # that the command takes for what is small, whatever its size
+COMMAND_SECONDS = 7.0  # of the command itself, whatever the rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ class StoreBefore:
     generation: Generation | None
     context: IngestContext
     tasks: Sequence[int]  # the bytes of each unfinished ingest task
+    fresh: Contents  # what these will read
+    held: Contents  # what is ingested
 
 
 def estimate(
@@ -84,45 +88,56 @@ def estimate(
         """The bytes of samples and texts that a layer still has to cover."""
         return fresh if layer in current else held + fresh
 
-    found = [_stage("ingest", len(before.tasks), fresh_read, {part: fresh_read}, rates)]
+    everything = before.held + before.fresh
+
+    def missing_contents(layer: str) -> Contents:
+        """The rows and texts that a layer still has to cover."""
+        return before.fresh if layer in current else everything
+
+    opened = replace(before.fresh, text=max(before.fresh.text, fresh_read))  # pages hold more than text
+    found = [_stage("ingest", len(before.tasks), {part: PartAmounts(fresh_read, 0, opened)}, rates, fresh_read)]
     for one_pass in passes_of(operators):
-        parts: dict[str, int] = {}
+        parts: dict[str, PartAmounts] = {}
         for bound in one_pass.operators:
-            parts[bound.operator.name] = parts.get(bound.operator.name, 0) + missing_bytes(bound.layer)
+            add_part(parts, bound.operator.name, missing_bytes(bound.layer), 0, missing_contents(bound.layer))
         read = max(map(missing_bytes, (bound.layer for bound in one_pass.operators)), default=0)
         tasks = fresh_shards if read == fresh else shards + fresh_shards
-        found.append(_stage(f"annotate.{one_pass.resource}", tasks, read, parts, rates))
+        found.append(_stage(f"annotate.{one_pass.resource}", tasks, parts, rates, read))
     every = shards + fresh_shards
     anew = fresh > 0 or any(stage.read for stage in found)
     kinds = [one for one in recipe.searched.values() if anew or one.kind.layer not in layers]
-    parts = {one.kind.layer: round((held + fresh) * rates.of(one.layer).written) for one in kinds}
-    searched = _stage("dedupe", every, sum(parts.values()), parts, rates)
-    opened = every * (1 + len(kinds)) * OPENING_BYTES
-    found.append(replace(searched, is_here=held + fresh + searched.read + opened <= GROUP_BYTES))
+    signed = {one.kind.layer: round((held + fresh) * rates.of(one.layer).written) for one in kinds}
+    parts = {layer: PartAmounts(size, 0, everything) for layer, size in signed.items()}
+    searched = _stage("dedupe", every, parts, rates, sum(signed.values()))
+    objects = every * (1 + len(kinds)) * OPENING_BYTES
+    found.append(replace(searched, is_here=held + fresh + searched.read + objects <= GROUP_BYTES))
     anew = anew or bool(kinds)
     made_by = {bound.layer: bound.operator.name for bound in operators}
     sizes = LayerSizes({name: layers[name].bytes for name in current}, made_by, held, fresh, rates)
     pending = [(one, read) for one in scores if (read := one.pending_bytes(sizes))]
     parts = {}
     for one, read in pending:
-        parts[one.part] = parts.get(one.part, 0) + read * one.bound.passes  # a task can occur twice
-    found.append(_stage("score", every * len(pending), sum(read for _, read in pending), parts, rates))
+        covered = everything if one.covers_all(sizes) else before.fresh
+        passes = one.bound.passes
+        add_part(parts, one.part, read * passes, 0, covered * passes)  # a task can occur twice
+    found.append(_stage("score", every * len(pending), parts, rates, sum(read for _, read in pending)))
     anew = anew or bool(pending)
     config = recipe.config
     if config.mix is not None and (anew or TOKENS_LAYER not in layers):
-        found.append(_stage("mix", every, held + fresh, {"mix.tokens": held + fresh}, rates))
+        found.append(_stage("mix", every, {"mix.tokens": PartAmounts(held + fresh, 0, everything)}, rates))
     made = {output.path for output in registered(before.store.objects) if output.kind == EXPORT} if not anew else set()
     exports = [one for one in config.export if config.located(one.path) not in made]
     if config.export and len(made) < len(config.export):
-        parts = {f"export.{one.name}": held + fresh for one in exports}
-        found.append(_stage("export", every * len(exports), (held + fresh) * len(exports), parts, rates))
-    return [stage for stage in found if stage.read]
+        parts = {f"export.{one.name}": PartAmounts(held + fresh, 0, everything) for one in exports}
+        found.append(_stage("export", every * len(exports), parts, rates))
+    found = [stage for stage in found if stage.read]
+    command = StageEstimate(COMMAND, 0, 0, 0, 0, COMMAND_SECONDS + rates.of(COMMAND).seconds(everything), is_here=True)
+    return [*found, command] if found else []
 
 
 def estimate_of_run(record: RunRecord, rates: Rates) -> StageEstimate:
-    """The estimate for a past run, from the bytes that it read."""
-    parts = {name: part.read for name, part in record.parts.items()}
-    return replace(_stage(record.stage, record.tasks, record.read, parts, rates), is_here=record.workers == 0)
+    """The estimate for a past run, from what it read."""
+    return replace(_stage(record.stage, record.tasks, record.parts, rates, record.read), is_here=record.workers == 0)
 
 
 def total(stages: Iterable[StageEstimate]) -> StageEstimate:
@@ -138,15 +153,18 @@ def total(stages: Iterable[StageEstimate]) -> StageEstimate:
     )
 
 
-def _stage(stage: str, tasks: int, read: int, parts: Mapping[str, int], rates: Rates) -> StageEstimate:
-    known = [(rates.of(name), amount) for name, amount in parts.items()]
+def _stage(
+    stage: str, tasks: int, parts: Mapping[str, PartAmounts], rates: Rates, read: int | None = None
+) -> StageEstimate:
+    """`read`: the bytes that all parts read together, if they do not read each their own."""
+    known = [(rates.of(name), part) for name, part in parts.items()]
     return StageEstimate(
         stage=stage,
         tasks=tasks,
-        read=read,
-        shuffled=sum(round(amount * rate.shuffled) for rate, amount in known),
-        written=sum(round(amount * rate.written) for rate, amount in known),
-        work_seconds=sum(amount / (rate.mb_per_second * 1e6) for rate, amount in known),
+        read=sum(part.read for part in parts.values()) if read is None else read,
+        shuffled=sum(round(part.read * rate.shuffled) for rate, part in known),
+        written=sum(round(part.read * rate.written) for rate, part in known),
+        work_seconds=sum(rate.seconds(part.contents) for rate, part in known),
     )
 
 

@@ -15,6 +15,7 @@ from winnow.filters.duplicates.kind import kind_names
 from winnow.filters.operators import operator_names
 from winnow.pipelines.export.formats import formats
 from winnow.runners.engines.names import RUNNERS
+from winnow.runners.estimating.contents import Contents
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.problems import Problems, suggestion
 from winnow.schemas.recipe.build import build_config
@@ -23,20 +24,32 @@ from winnow.schemas.recipe.nodes import MAX_FILE_BYTES, MapNode, parse_yaml
 from winnow.scoring.tasks import task_names
 
 OTHER = "other"
+COMMAND = "command"  # the command itself: checks, rules, drawing, the report
 _NAME = Matching(r"[a-z0-9_]+(\.[a-z0-9_]+)*", "a part of a stage, such as text.gopher or ingest.main")
 _ENGINE = Matching("|".join(RUNNERS), f"an engine; known: {', '.join(RUNNERS)}")
 _MACHINE = Matching(r"[^\x00-\x1f\x7f]{1,200}", "the name of a machine")
 _RATIO = Between(0, 1000)
+_SLOWEST, _FASTEST = 0.000001, 1_000_000.0
 
 
 @dataclass(frozen=True)
 class Rate:
-    """The rate of one part of a stage. Bytes are those of compressed objects."""
+    """The rate of one part of a stage: its time follows from the texts, as they are once they are decompressed."""
 
     name: str = field(metadata=NOT_WRITTEN)
-    mb_per_second: Annotated[float, Between(0.000001, 1_000_000)] = 10.0  # millions of bytes that one vCPU reads
-    written: Annotated[float, _RATIO] = 0.0  # bytes written per byte read
+    mb_per_second: Annotated[float, Between(_SLOWEST, _FASTEST)] = 10.0  # millions of bytes of text, of one vCPU
+    written: Annotated[float, _RATIO] = 0.0  # bytes written per byte read, both compressed
     shuffled: Annotated[float, _RATIO] = 0.0
+    row_microseconds: Annotated[float, Between(0, 1_000_000_000)] = 0.0  # that each row takes besides
+
+    def seconds(self, contents: Contents) -> float:
+        """What one vCPU takes for them."""
+        return contents.text / (self.mb_per_second * 1e6) + contents.rows * self.row_microseconds / 1e6
+
+    def slower(self, times: float) -> "Rate":
+        """The rate of a machine that takes so many times as long."""
+        speed = min(max(self.mb_per_second / times, _SLOWEST), _FASTEST)
+        return replace(self, mb_per_second=speed, row_microseconds=self.row_microseconds * times)
 
 
 @dataclass(frozen=True)
@@ -105,7 +118,7 @@ def part_names() -> frozenset[str]:
     found |= {f"dedupe.{kind}" for kind in kind_names()}
     found |= {f"export.{name}" for name in formats()} | {f"score.{name}" for name in task_names()}
     found |= set(operator_names())
-    return frozenset({*found, *(f"{name.partition('.')[0]}.{OTHER}" for name in found), OTHER})
+    return frozenset({COMMAND, *found, *(f"{name.partition('.')[0]}.{OTHER}" for name in found), OTHER})
 
 
 def _parsed(text: str, name: str, known: frozenset[str] | None = None) -> Rates:

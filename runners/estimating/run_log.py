@@ -5,11 +5,12 @@ nothing depends on it, and the garbage collector keeps only the latest records. 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.integrity.sealed import put_record_if_absent, read_record
+from winnow.runners.estimating.contents import Contents
 from winnow.schemas.errors import StoreError
 
 
@@ -19,6 +20,7 @@ class PartAmounts:
 
     read: int  # counted once per pass
     written: int
+    contents: Contents = field(default_factory=Contents)  # of what it read; nothing in older records
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,12 @@ class RunRecord:
         """
         busy = max(1, min(self.workers, self.tasks))
         return self.seconds * busy if self.cpu_seconds is None else self.cpu_seconds
+
+
+def add_part(parts: dict[str, PartAmounts], name: str, read: int, written: int, contents: Contents) -> None:
+    """Add what a part read and wrote; it can occur twice in a stage."""
+    before = parts.get(name, PartAmounts(0, 0))
+    parts[name] = PartAmounts(before.read + read, before.written + written, before.contents + contents)
 
 
 def put_run(objects: ObjectStore, record: RunRecord) -> None:

@@ -75,8 +75,11 @@ class PlannedScore:
     def pending_bytes(self, sizes: LayerSizes) -> int:
         """The bytes that its trace still has to read."""
         reads = self.bound.reads
-        upcoming = sizes.upcoming(reads)
-        return upcoming if self.is_current and (self.by_row or not upcoming) else sizes.existing(reads) + upcoming
+        return sizes.upcoming(reads) + (sizes.existing(reads) if self.covers_all(sizes) else 0)
+
+    def covers_all(self, sizes: LayerSizes) -> bool:
+        """Whether its trace reads the rows again that are ingested."""
+        return not self.is_current or (not self.by_row and sizes.upcoming(self.bound.reads) > 0)
 
     def needs(self) -> list[tuple[str, str]]:
         """Its inputs and training steps, each as a label and a text."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from winnow.runners.estimating.amounts import StageEstimate, estimate_of_run, total
-from winnow.runners.estimating.rates import EngineRate, Rate, Rates
+from winnow.runners.estimating.measured import engine_rate, measured_rates
+from winnow.runners.estimating.rates import EngineRate, Rates
 from winnow.runners.estimating.run_log import RunRecord
 from winnow.runners.tables.quantities import byte_size
 from winnow.runners.tables.table import Column, Table, table
@@ -114,7 +115,7 @@ class _Runs:
     @property
     def estimated_hours(self) -> float:
         """What the rates say of the same bytes."""
-        engine = _engine(self.rates, self.engine)
+        engine = engine_rate(self.rates, self.engine)
         return sum(estimate_of_run(one, self.rates).vcpu_seconds(engine, one.workers) for one in self.runs) / 3600
 
     @property
@@ -139,35 +140,15 @@ _RUNS: tuple[Column[_Runs], ...] = (
 
 
 def measured_yaml(records: Sequence[RunRecord], rates: Rates) -> str:
-    """The measured rates of these runs, as a file for `--rates`. Parts of one pass share its time by the known
-    rates."""
+    """The measured rates of these runs, as a file for `--rates`."""
     lines = ["machine: the machine of these runs  # edit this name"]
-    seen: dict[str, tuple[float, int, int, int]] = {}
-    for record in records:
-        engine = _engine(rates, record.engine)
-        work = estimate_of_run(record, rates).work_seconds
-        starting = engine.start_seconds * min(record.workers, max(1, record.tasks))
-        is_command = record.cpu_seconds is not None and record.workers <= 1  # which began before the stage
-        taken = record.vcpu_seconds - (0 if is_command else starting)
-        taken = max(taken, record.vcpu_seconds / 10) / engine.work  # a run dominated by start-up is not representative
-        for name, part in record.parts.items():
-            own = part.read / (rates.of(name).mb_per_second * 1e6)
-            seconds, read, written, shuffled = seen.get(name, (0.0, 0, 0, 0))
-            mine = own / work if work else 0.0
-            seen[name] = (
-                seconds + taken * mine,
-                read + part.read,
-                written + part.written,
-                shuffled + round((record.shuffled or 0) * mine),
-            )
-    usable = {name: one for name, one in seen.items() if one[0] and one[1]}  # with seconds and bytes read
-    lines.append("rates:" if usable else "rates: {}  # no run was completed")
-    for name, (seconds, read, written, shuffled) in sorted(usable.items()):
-        rate = Rate(name, read / seconds / 1e6, written / read, shuffled / read)
-        lines.append(
-            f"  {name}: {{mb_per_second: {rate.mb_per_second:.4g}, written: {rate.written:.4g}, "
-            f"shuffled: {rate.shuffled:.4g}}}"
-        )
+    found = measured_rates(records, rates)
+    lines.append("rates:" if found else "rates: {}  # no run was completed")
+    lines += [
+        f"  {rate.name}: {{mb_per_second: {rate.mb_per_second:.4g}, row_microseconds: {rate.row_microseconds:.4g}, "
+        f"written: {rate.written:.4g}, shuffled: {rate.shuffled:.4g}}}"
+        for rate in found
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -185,7 +166,3 @@ def _grouped(records: Iterable[RunRecord]) -> dict[tuple[str, str], list[RunReco
     for record in records:
         found.setdefault((record.stage, record.engine), []).append(record)
     return found
-
-
-def _engine(rates: Rates, name: str) -> EngineRate:
-    return next((one for one in rates.engines if one.name == name), EngineRate(name))

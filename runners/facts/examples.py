@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from winnow.pipelines.export.places.manifest import Manifest
 from winnow.pipelines.fetch.facts import FetchedSource
@@ -13,6 +14,9 @@ from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.score.overview import ScoreOverview
 from winnow.runners.facts.figures import Figures
 from winnow.schemas.mixture import MixturePlan
+
+if TYPE_CHECKING:
+    from winnow.runners.facts.shards import ShardLines
 
 EXCERPT_CHARACTERS = 300
 
@@ -118,5 +122,6 @@ class Examples:
     coverage: SafetyCoverage | None = None  # detector coverage of the kept samples
     duplicates: tuple[DuplicatesFound, ...] = ()  # a kind each
     scores: tuple[ScoreOverview, ...] = ()
+    shards: "ShardLines | None" = None
     unrecorded: tuple[str, ...] = ()  # layers of scores that cannot be shown, as the record of their decision is lost
     sheets: tuple[ContactSheet, ...] = ()

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.runners.facts.examples import Examples
 from winnow.runners.facts.figures import effects_by, given_by
+from winnow.runners.facts.rules_by_language import RulesByLanguage
 from winnow.runners.facts.store import families, groups, languages
 from winnow.runners.report.block import Block
 from winnow.runners.report.markup import Html, folded, join
@@ -78,19 +79,13 @@ def _available(plan: MixturePlan | None) -> dict[str, int]:
 
 def rules_by_language(rules: RulesSummary) -> list[Html]:
     """A table of rules by the largest languages: the share of a language's samples that a rule drops first."""
-    effects = effects_by(rules, "language")
-    counts = {code: effect.rows.rows for code, effect in effects.items()}
-    kept = {code: effect.kept.rows for code, effect in effects.items()}
-    drops: dict[str, dict[str, int]] = {}
-    for code, effect in effects.items():
-        for name, tally in effect.dropped.items():
-            drops.setdefault(name, {})[code] = tally.rows
-    if not drops or len(counts) < 2:
+    counted = RulesByLanguage.of_summary(rules)
+    if not counted.drops or len(counted.languages) < 2:
         return []
-    ordered = sorted(counts, key=lambda code: (-counts[code], code))
-    shown, small = ordered[:COLUMNS], ordered[COLUMNS:]
+    shown, small = counted.languages[:COLUMNS], counted.languages[COLUMNS:]
 
     def cells(of: Mapping[str, int]) -> list[Share]:
+        counts = counted.rows
         others = Share(sum(of.get(code, 0) for code in small), sum(counts[code] for code in small))
         return [*(Share(of.get(code, 0), counts[code]) for code in shown), *([others] if small else [])]
 
@@ -99,32 +94,27 @@ def rules_by_language(rules: RulesSummary) -> list[Html]:
         *((code, SHADE) for code in shown),
         *([("others", SHADE)] if cells({})[COLUMNS:] else []),
     ]
-    names = sorted(drops, key=lambda name: (-sum(drops[name].values()), name))
-    rows: list[tuple[Value, ...]] = [(_short(name), *cells(drops[name])) for name in names]
-    footer = ("kept", *(share(*cell) for cell in cells(kept)))
+    rows: list[tuple[Value, ...]] = [(_short(name), *cells(of)) for name, of in counted.drops.items()]
+    footer = ("kept", *(share(*cell) for cell in cells(counted.kept)))
     found = Table("Share of each language's samples that each rule drops", heads(*columns), rows, footer)
     more = len(rows) - SHOWN_RULES
     parts = drawn_in_parts(found, SHOWN_RULES, f"{more} more {'rule' if more == 1 else 'rules'} that drop less")
     if small := small[:MOST]:
         title = f"{count_of(len(small), 'smaller language')}, and the rules that drop most of each"
-        parts.append(folded(title, drawn(_worst(title, small, counts, kept, drops))))
+        parts.append(folded(title, drawn(_worst(title, small, counted))))
     return [*parts, note("By the first rule that fires; the largest languages of the store.")]
 
 
-def _worst(
-    title: str,
-    codes: Sequence[str],
-    counts: Mapping[str, int],
-    kept: Mapping[str, int],
-    drops: Mapping[str, Mapping[str, int]],
-) -> Table:
+def _worst(title: str, codes: Sequence[str], counted: RulesByLanguage) -> Table:
     """The rules that drop most of each language, one language a row."""
 
     def worst(code: str) -> str:
-        taken = sorted(((of.get(code, 0), name) for name, of in drops.items()), key=lambda one: (-one[0], one[1]))
-        return ", ".join(f"{_short(name)} {share(count, counts[code])}" for count, name in taken[:WORST] if count)
+        taken = sorted(counted.drops, key=lambda name: (-counted.dropped(name, code), name))[:WORST]
+        some = [name for name in taken if counted.dropped(name, code)]
+        return ", ".join(f"{_short(name)} {share(*counted.share(name, code))}" for name in some)
 
-    rows = [(_named(code), counts[code], Share(kept[code], counts[code]), worst(code)) for code in codes]
+    kept = (Share(counted.kept[code], counted.rows[code]) for code in codes)
+    rows = [(_named(code), counted.rows[code], left, worst(code)) for code, left in zip(codes, kept, strict=True)]
     columns = heads("language", ("samples", COUNT), ("kept", SHARE), ("rules that drop most", COUNTS))
     return Table(title, columns, rows)
 

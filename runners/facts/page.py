@@ -21,6 +21,7 @@ from winnow.runners.facts import (
     quarantine,
     rules,
     scores,
+    shards,
     thresholds,
 )
 from winnow.runners.facts.examples import Examples
@@ -63,6 +64,7 @@ SECTIONS: tuple[Section, ...] = (
     content.lengths,
     content.extractors,
     content.layers,
+    shards.shards,
     content.samples,
 )
 

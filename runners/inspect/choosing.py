@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from winnow.runners.inspect.dimensions import DOMAIN, dimension_of, floats_of, texts_of
 from winnow.runners.inspect.frame import Frame, Marks
+from winnow.runners.inspect.mapped import rows_of_part
 from winnow.runners.inspect.measures import chunks_of, numbers_of
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import AskedError, UnavailableError
@@ -17,7 +18,7 @@ from winnow.schemas.problems import shown, suggestion
 
 Filter = Mapping[str, Any]  # Any: JSON, checked here
 
-_KNOWN = ("source", "language", "reason", "first", "kept", "domain", "day", "text", "ranges", "rows")
+_KNOWN = ("source", "language", "reason", "first", "kept", "domain", "day", "text", "ranges", "map")
 
 
 def chosen_rows(opened: Opened, frame: Frame, asked: object) -> Marks:
@@ -36,7 +37,9 @@ def chosen_rows(opened: Opened, frame: Frame, asked: object) -> Marks:
     if wanted.get("kept") is not None:
         _require_rules(frame)
         marks &= frame.kept == bool(wanted["kept"])
-    if (names := _listed(wanted, "domain")) is not None:
+    if wanted.get("domain") == [None]:  # rows of files without addresses
+        marks &= texts_of(opened, frame, DOMAIN).codes < 0
+    elif (names := _listed(wanted, "domain")) is not None:
         domains = texts_of(opened, frame, DOMAIN)
         marks &= np.isin(domains.codes, domains.numbers(names))
     if (names := _listed(wanted, "day")) is not None:
@@ -44,8 +47,8 @@ def chosen_rows(opened: Opened, frame: Frame, asked: object) -> Marks:
         marks &= np.array([label in names for label in days.labels], np.bool_)[days.codes]
     for name, bounds in (wanted.get("ranges") or {}).items():
         marks &= _within(opened, frame, name, bounds)
-    if wanted.get("rows") is not None:
-        marks &= _numbered(frame, wanted["rows"])
+    if wanted.get("map") is not None:
+        marks &= rows_of_part(opened, frame, wanted["map"], lambda among: chosen_rows(opened, frame, among))
     return marks
 
 
@@ -80,15 +83,6 @@ def _among(names: list[str], known: tuple[str, ...], what: str) -> Marks:
         if name not in known:
             raise AskedError(f"there is no {what} {name!r}{suggestion(name, known)}")
     return np.array([one in names for one in known], np.bool_)
-
-
-def _numbered(frame: Frame, rows: object) -> Marks:
-    """The rows with some numbers, as other views give them; such as those that were selected on the map."""
-    if not isinstance(rows, list) or not all(type(one) is int and 0 <= one < frame.rows for one in rows):
-        raise AskedError("filter.rows: expected a list of numbers of rows")
-    marks = np.zeros(frame.rows, np.bool_)
-    marks[np.array(rows, np.int64)] = True
-    return marks
 
 
 def _rules(frame: Frame, names: list[str]) -> list[int]:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from winnow.filters.duplicates.kind import find_kind
-from winnow.pipelines.query.cluster_counts import Cluster, LargestClusters, Membership
+from winnow.pipelines.query.cluster_counts import Cluster, LargestClusters, Membership, bin_of
 from winnow.pipelines.query.cluster_tasks import cluster_tasks
 from winnow.pipelines.query.duplicates import Browser
 from winnow.pipelines.query.find_sample import Place
@@ -27,7 +27,8 @@ from winnow.schemas.errors import StoreError, WinnowError
 from winnow.schemas.rows.duplicates import OK, Kind
 
 MOST: Final = 10_000
-"""So many of the largest clusters of a kind can be leafed through; any other is found by the id or URL of a row."""
+"""So many of the largest clusters of a kind, or of a bin of sizes, can be leafed through; any other is found by the id
+or URL of a row."""
 
 _HEAD_BYTES: Final = 300
 _ID = re.compile(r"[0-9a-fA-F]{32}")
@@ -76,11 +77,21 @@ class ShownClusters:
     @property
     def heads(self) -> LargestClusters:
         """Counts of all clusters, and the largest of them."""
-        return self.opened.kept.get(("clusters", self.kind), self._counted).found
+        return self._heads("")
 
-    def _counted(self) -> _Heads:
+    def largest(self, of_size: str) -> list[Cluster]:
+        """The largest clusters, or those of a bin of sizes."""
+        found = self.heads
+        if not of_size or len(found.kept) < MOST:  # all are there
+            return [one for one in found.largest if of_size in ("", bin_of(one.rows))]
+        return self._heads(of_size).largest
+
+    def _heads(self, of_size: str) -> LargestClusters:
+        return self.opened.kept.get(("clusters", self.kind, of_size), partial(self._counted, of_size)).found
+
+    def _counted(self, of_size: str) -> _Heads:
         with HERE.folder("clusters") as steps:
-            tasks = cluster_tasks(self.browser, self.kind, MOST, steps)
+            tasks = cluster_tasks(self.browser, self.kind, MOST, steps, of_size)
             return _Heads(tasks.counted(tasks.counting(HERE)))
 
     def described(self, heads: Sequence[Cluster]) -> list[Cluster]:

@@ -86,7 +86,7 @@ def dimension_of(opened: Opened, frame: Frame, name: str, bins: int = BINS, name
     if name == "language":
         return Dimension(name, frame.language, frame.languages)
     if name == "reason":
-        return opened.kept.get(("dimension", name), lambda: _reasons(frame))
+        return opened.kept.get(("dimension", name), lambda: _reasons(opened, frame))
     if name == KEPT:
         codes: NDArray[np.uint8] = frame.kept.view(np.uint8)
         return Dimension(name, codes, ("dropped", None if frame.why_no_rules else KEPT))
@@ -96,10 +96,25 @@ def dimension_of(opened: Opened, frame: Frame, name: str, bins: int = BINS, name
     )
 
 
-def _reasons(frame: Frame) -> Dimension:
-    labels = (*frame.rules.reasons, FORGOTTEN, None if frame.why_no_rules else KEPT)
-    codes = np.where(frame.first < 0, np.int16(len(labels) - 1), frame.first).astype(np.uint16)
-    return Dimension("reason", narrowed(codes, len(labels)), labels)
+def rule_numbers(opened: Opened, frame: Frame) -> Dimension:
+    """The first rule that fires for each row, by its number; then one code for forgotten rows, and one for kept ones.
+    Rules of several lists may have one reason, and are told apart here."""
+
+    def made() -> Dimension:
+        labels = (*frame.rules.reasons, FORGOTTEN, None if frame.why_no_rules else KEPT)
+        codes = np.where(frame.first < 0, np.int16(len(labels) - 1), frame.first).astype(np.uint16)
+        return Dimension("rule", narrowed(codes, len(labels)), labels)
+
+    return opened.kept.get(("dimension", "rule"), made)
+
+
+def _reasons(opened: Opened, frame: Frame) -> Dimension:
+    of_rules = rule_numbers(opened, frame)
+    labels = tuple(dict.fromkeys(of_rules.labels))
+    numbers = {label: number for number, label in enumerate(labels)}
+    same = np.array([numbers[label] for label in of_rules.labels], np.uint16)
+    codes = of_rules.codes if len(labels) == len(same) else narrowed(same[of_rules.codes], len(labels))
+    return Dimension("reason", codes, labels)
 
 
 def _of_column(opened: Opened, frame: Frame, name: str, full: str, bins: int, named: Sequence[str]) -> Dimension:

@@ -33,7 +33,6 @@ from winnow.pipelines.rules.map_shards import map_shards
 from winnow.pipelines.rules.pinning import PinnedProgram, PinnedShards, ShardObjects, pin_no_rules
 from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES, Duplicates
 from winnow.pipelines.store import layout
-from winnow.runners.inspect.cancelling import CancelledError, cancelled_flag
 from winnow.runners.inspect.counting import Codes, Words
 from winnow.runners.inspect.opened import Opened
 from winnow.schemas.errors import RecipeError
@@ -123,10 +122,14 @@ class Frame:
         """The inverse of `place`."""
         return int(self.starts[self.numbers[shard]]) + row
 
+    def firing(self, row: int) -> tuple[int, ...]:
+        """The numbers of the rules that fire for a row, in order."""
+        fired = self.fired[row : row + 1].astype(np.uint64)
+        return tuple(number for number in range(len(self.rules.rules)) if has_rule(fired, number)[0])
+
     def reasons(self, row: int) -> tuple[str, ...]:
-        """The reasons of the rules that fire for a row, in order."""
-        names, fired = self.rules.reasons, self.fired[row : row + 1].astype(np.uint64)
-        return tuple(name for number, name in enumerate(names) if has_rule(fired, number)[0])
+        """Their reasons, each once."""
+        return tuple(dict.fromkeys(self.rules.reasons[number] for number in self.firing(row)))
 
 
 @dataclass
@@ -203,7 +206,6 @@ def fill_frame(pinned: PinnedProgram, progress: Progress | None = None, threads:
     shards = tuple(pinned.shards)
     told = progress or Progress()
     told.begin(len(shards))
-    cancelled = cancelled_flag()  # for the threads of `map_shards`
     duplicates = choose_representatives(pinned, threads)
     starts = np.cumsum([0, *(shard.rows for shard in shards)])
     numbers = {shard.shard: number for number, shard in enumerate(shards)}
@@ -220,8 +222,6 @@ def fill_frame(pinned: PinnedProgram, progress: Progress | None = None, threads:
     languages = _Languages(np.zeros(rows, np.uint16))
 
     def decide_one(shard: ShardObjects, evaluator: Evaluator) -> None:
-        if cancelled():
-            raise CancelledError("cancelled: the page asked something newer")
         start = int(starts[numbers[shard.shard]])
         own = slice(start, start + shard.rows)
         decided = decide_shard(pinned, shard, evaluator, duplicates)

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
-from winnow.runners.inspect.cancelling import cancellable, check_cancelled
+from winnow.pipelines.processes.cancelling import cancellable, check_cancelled
 
 MAX_BYTES: Final = 360 << 20
 _POLL_SECONDS: Final = 0.05
@@ -101,6 +101,20 @@ class Kept:
             self._values.move_to_end(key)
             found: Value = self._values[key]
             return found
+
+    def within(self, key: Hashable, make: Callable[[], Value], seconds: float) -> Value | None:
+        """The value of a key, if it is there or is made in so many seconds; else None, and it is made meanwhile."""
+        found = self.begin(key, make)
+        if found is not None:
+            return found
+        with self._lock:
+            making = self._making.get(key)
+        if making is not None:
+            wait([making.future], seconds)
+            if making.future.done() and (error := making.future.exception()) is not None:
+                raise error
+        made: Value | None = self.find(key)
+        return made
 
     def _start(self, key: Hashable, make: Callable[[], Value], newest_of: str | None, *, goes_on: bool) -> _Making:
         """The value that is being made, begun if it is not; the lock is held."""

@@ -7,7 +7,7 @@ reads it as it is: a good sample has the label 1, a bad one 0.
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -15,15 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.pipelines.forgetting.outputs import LABELS
-from winnow.pipelines.query.recipe_rules import pinned_rules
+from winnow.pipelines.processes.cancelling import check_cancelled
+from winnow.pipelines.query.recipe_rules import edits_as_exported
 from winnow.pipelines.reading.chosen_text import text_of
 from winnow.pipelines.reading.columns import Column, leaf_of
-from winnow.pipelines.reading.text_edits import Edits, with_keys
+from winnow.pipelines.reading.text_edits import Edits
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.tables import read_batches, read_rows
-from winnow.runners.inspect.cancelling import check_cancelled
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.runners.stages.lists.whole_file import registered_file, require_writable, whole_file
@@ -160,15 +160,10 @@ def _text_columns(opened: Opened) -> list[Column]:
 def _edits(opened: Opened) -> Edits:
     """Those of the recipe, as an export applies them; a text for which one is not measured is left out."""
     assert opened.recipe is not None  # without a recipe there are no labels
-    edits = with_keys(
-        [replace(one, when_null="drop") if one.when_null == "error" else one for one in opened.recipe.edits]
-    )
-    layers = sorted({column.layer for column in edits.columns})
-    try:  # as spans of other settings leave in the texts what the recipe takes out
-        pinned_rules(opened.recipe, opened.store, opened.generation, layers)
+    try:
+        return edits_as_exported(opened.recipe, opened.store, opened.generation)
     except RecipeError as error:
         raise UnavailableError(str(error).splitlines()[0]) from None
-    return edits
 
 
 def _require_id(sample: object) -> str:

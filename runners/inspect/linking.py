@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.pipelines.processes.cancelling import check_cancelled
 from winnow.pipelines.rules.map_shards import THREADS
 from winnow.pipelines.store.concurrency import map_in_order
-from winnow.runners.inspect.cancelling import CancelledError, cancelled_flag, check_cancelled
 from winnow.runners.inspect.choosing import bounds_of
 from winnow.runners.inspect.counting import add_marks, counts_of
 from winnow.runners.inspect.dimensions import Dimension, bin_numbers
@@ -56,11 +56,9 @@ def linked(
     state += out
 
     def count(dimension: Dimension) -> NDArray[np.int64]:
-        if cancelled():
-            raise CancelledError("cancelled: the page asked something newer")
         return counts_of(dimension.codes, len(dimension.labels), state, _STATES)
 
-    cancelled, found = cancelled_flag(), []
+    found = []
     whole = counts_of(state, _STATES, np.zeros_like(state), 1)[:2, 0]
     for dimension, counts in zip(dimensions, map_in_order(count, dimensions, THREADS), strict=True):
         chosen = choices.get(dimension.name)

@@ -4,6 +4,7 @@ Of a video there is a strip of frames, one of each shot. What a layer calls unsa
 a few blocks of colour unless it is asked for as it is. Nothing of a file reaches the page but pixels.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -22,10 +23,9 @@ from winnow.pipelines.media.thumbnails import (
     picture_source,
     unsafe_items,
 )
-from winnow.pipelines.query.find_sample import Sample
+from winnow.pipelines.processes.cancelling import check_cancelled
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.store_index import StoreIndex
-from winnow.runners.inspect.cancelling import check_cancelled
 from winnow.runners.inspect.finding import place_of
 from winnow.runners.inspect.frame import frame_of
 from winnow.runners.inspect.opened import Opened
@@ -38,12 +38,24 @@ SIZES: Final = (96, 160, 320, 640, 1024)
 USUAL: Final = 320
 
 
-def picture(opened: Opened, sample_id: str, item: str, size: str | None = None, *, unblurred: bool = False) -> bytes:
-    """A picture as JPEG, as an address names it; UnavailableError, with the reason, if it cannot be shown."""
+def picture(
+    opened: Opened,
+    sample_id: str,
+    item: str,
+    size: str | None = None,
+    row: str | None = None,
+    *,
+    unblurred: bool = False,
+) -> bytes:
+    """A picture as JPEG, as an address names it; UnavailableError, with the reason, if it cannot be shown.
+
+    `row`: the sample's number in the frame, if the page knows it, so that no id is searched for.
+    """
     number, wide = _number("item", item, 1 << 20), _number("size", size or str(USUAL), SIZES[-1])
     side = next(one for one in SIZES if wide <= one)
     drawn = opened.kept.get(("pictures", side, unblurred), partial(_Drawn.of, opened, side, unblurred=unblurred))
-    place = place_of(opened, frame_of(opened), sample_id)
+    at = None if row is None else _number("row", row, (1 << 31) - 1, digits=10)
+    place = place_of(opened, frame_of(opened), sample_id, at)
     wanted = ItemPlace(place.shard.shard, place.row, number)
     check_cancelled()  # as decoding cannot be ended once it has begun
     found: Thumbnail = drawn.thumbnails.of([wanted])[wanted]
@@ -52,8 +64,8 @@ def picture(opened: Opened, sample_id: str, item: str, size: str | None = None, 
     return found.jpeg
 
 
-def _number(name: str, written: str, most: int) -> int:
-    if not (written.isascii() and written.isdigit() and len(written) < 9 and int(written) <= most):
+def _number(name: str, written: str, most: int, digits: int = 8) -> int:
+    if not (written.isascii() and written.isdigit() and len(written) <= digits and int(written) <= most):
         raise AskedError(f"{name}: expected a number up to {most:,}, found {shown(written)}")
     return int(written)
 
@@ -78,13 +90,13 @@ class _Drawn:
         return cls(Thumbnails(opened.store, opened.generation, source, limits, unblurred=unblurred))
 
 
-def blurred_items(sample: Sample) -> set[int]:
-    """The items of a sample that are blurred, unless they are asked for as they are."""
-    media = sample.layers[layout.SAMPLES].column("media")[0].as_py()
-    of_videos = NSFW_OF_VIDEOS if NSFW_OF_VIDEOS in sample.layers else NSFW_LAYER
+def blurred_items(layers: Mapping[str, pa.RecordBatch]) -> set[int]:
+    """The items of a sample that are blurred, unless they are asked for as they are; `layers`: its row of each."""
+    media = layers[layout.SAMPLES].column("media")[0].as_py()
+    of_videos = NSFW_OF_VIDEOS if NSFW_OF_VIDEOS in layers else NSFW_LAYER
     unsafe = {
-        layer: unsafe_items(pa.Table.from_batches([sample.layers[layer]]), [len(media)], ThumbnailLimits().max_nsfw)[0]
-        for layer in {NSFW_LAYER, of_videos} & sample.layers.keys()
+        layer: unsafe_items(pa.Table.from_batches([layers[layer]]), [len(media)], ThumbnailLimits().max_nsfw)[0]
+        for layer in {NSFW_LAYER, of_videos} & layers.keys()
     }
-    layers = (of_videos if str(one["mime"]).startswith("video/") else NSFW_LAYER for one in media)
-    return {item for item, layer in enumerate(layers) if item in unsafe.get(layer, ())}
+    of_items = (of_videos if str(one["mime"]).startswith("video/") else NSFW_LAYER for one in media)
+    return {item for item, layer in enumerate(of_items) if item in unsafe.get(layer, ())}

@@ -2,9 +2,6 @@
 
 import json
 import math
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -12,7 +9,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from winnow.runners.inspect.cancelling import CancelledError, cancelled_flag, check_cancelled
+from winnow.pipelines.processes.cancelling import check_cancelled, interrupted_if_cancelled
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.runners.notebook.result import Rows
@@ -23,8 +20,6 @@ MAX_BYTES: Final = 32 << 20  # of them
 MAX_CHARACTERS: Final = 2_000  # of a cell
 MAX_QUERY_CHARACTERS: Final = 20_000
 SAFE_INTEGER: Final = (1 << 53) - 1  # a larger one is another number in a browser
-
-_POLL_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True)
@@ -46,7 +41,7 @@ def rows_of(opened: Opened, query: str) -> Rows:
         raise AskedError(f"query: expected at most {MAX_QUERY_CHARACTERS:,} characters")
     if opened.store.latest_record() is None:
         raise UnavailableError("nothing has been ingested yet; run: winnow ingest RECIPE")
-    return sql(opened.tables, query, Limits("512MiB", "4GiB", 1_024, _interrupted_if_cancelled))
+    return sql(opened.tables, query, Limits("512MiB", "4GiB", 1_024, interrupted_if_cancelled))
 
 
 def first_rows(opened: Opened, query: str) -> Result:
@@ -106,26 +101,3 @@ def _leaf(value: Any) -> str:
     if isinstance(value, Decimal | timedelta):
         return str(value)
     return str(value)
-
-
-@contextmanager
-def _interrupted_if_cancelled(interrupt: Callable[[], None]) -> Iterator[None]:
-    """Interrupts a query of this thread when its request is given up; the error is then CancelledError."""
-    cancelled, done = cancelled_flag(), threading.Event()
-
-    def watch() -> None:
-        while not done.wait(_POLL_SECONDS):
-            if cancelled():
-                interrupt()  # again and again: one that comes before the query has begun is lost
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    except Exception:
-        if cancelled():
-            raise CancelledError("the query was given up") from None
-        raise
-    finally:
-        done.set()
-        watcher.join()

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from winnow.pipelines.processes.cancelling import check_cancelled
 from winnow.pipelines.reading.columns import Column, column_of, read_aligned
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS
-from winnow.runners.inspect.cancelling import check_cancelled
 from winnow.runners.inspect.frame import Frame, Marks
 from winnow.runners.inspect.listing import text_columns
 from winnow.runners.inspect.measures import frame_layers, with_layers

@@ -1,6 +1,7 @@
 """The amounts in which rows are counted: bytes, tokens, pixels and seconds, as far as they are measured."""
 
 from dataclasses import dataclass
+from threading import Lock
 from typing import Final
 
 import numpy as np
@@ -44,24 +45,35 @@ def _read(opened: Opened, frame: Frame) -> Units:
     limits = DecodeLimits() if opened.recipe is None else decode_limits(opened.recipe.config)
     columns = [MEDIA, *([_TOKENS] if counted else [])]
     shards = with_layers(opened, frame, [column.layer for column in columns])
-    found = {name: np.zeros(frame.rows, np.int64) for name in ("tokens", "pixels", "seconds")}
+    found: dict[str, NDArray[np.int64]] = {}
+    lock = Lock()
+
+    def put(name: str, own: slice, amounts: NDArray[np.int64]) -> None:
+        with lock:
+            if name not in found and amounts.any():  # of a unit that no row has, nothing is held
+                found[name] = np.zeros(frame.rows, np.int64)
+        if name in found:
+            found[name][own] = amounts
 
     def read_one(number: int) -> None:
         at = int(frame.starts[number])
         for block in blocks_of(frame, columns, shards[number]):
             media = block[MEDIA.name]
             own = slice(at, at + len(media))
-            found["pixels"][own] = pixels_of(media, limits.max_pixels)
-            found["seconds"][own] = seconds_of(media)
+            if len(media.flatten()):
+                put("pixels", own, pixels_of(media, limits.max_pixels))
+                put("seconds", own, seconds_of(media))
             if counted:
-                tokens = pc.fill_null(block[_TOKENS.name], 0)
-                found["tokens"][own] = tokens.to_numpy(zero_copy_only=False)
+                put("tokens", own, pc.fill_null(block[_TOKENS.name], 0).to_numpy(zero_copy_only=False))
             at += len(media)
 
     for _ in map_in_order(read_one, range(len(shards)), table_threads(opened.store.objects, THREADS)):
         pass
-    some = {"bytes": frame.size} | found
-    return Units({name: _small(amounts) for name, amounts in some.items() if amounts.any()})
+    some: dict[str, Amounts] = {"bytes": frame.size} if frame.size.any() else {}
+    for name in ("tokens", "pixels", "seconds"):
+        if name in found:
+            some[name] = _small(found.pop(name))
+    return Units(some)
 
 
 def _small(amounts: Amounts) -> Amounts:

@@ -37,7 +37,10 @@ from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.location import open_location, open_store_at
 from winnow.pipelines.store.store_index import StoreIndex
 from winnow.runners.estimating.amounts import StageEstimate, StoreBefore, estimate
-from winnow.runners.estimating.rates import Rates, ingest_part, read_rates
+from winnow.runners.estimating.contents import Contents, of_files, of_generation
+from winnow.runners.estimating.measured import own_rates
+from winnow.runners.estimating.rates import read_rates
+from winnow.runners.estimating.run_log import read_runs
 from winnow.runners.estimating.scores import PlannedScore, planned_scores, print_needs
 from winnow.runners.estimating.tables import duration, estimate_json, print_estimate
 from winnow.runners.facts.coverage import print_coverage
@@ -89,7 +92,7 @@ def show_plan(
         as_json: Print one JSON object instead of tables.
         resolved: Print first the recipe with every default and preset.
         decisions: A Parquet file to write, with one row per dropped sample.
-        rates: A file of rates that override the built-in ones.
+        rates: A file of rates that override the built-in ones; else those of the store's own runs do.
         workers: The number of workers to estimate the time for.
 
     Raises:
@@ -100,6 +103,8 @@ def show_plan(
     known = read_rates(rates)
     notes = preflight(WholeRecipe(recipe=recipe, is_plan=True))  # also without a store
     plan = _plan(recipe)
+    if rates is None:
+        known = own_rates(read_runs(plan.store.objects), known)
     listed = [source for source, _ in plan.sources]
     of_input = preflight(NewInput(recipe=recipe, is_plan=True, context=plan.context, plans=listed))
     layers = plan.generation.layers if plan.generation is not None else {}
@@ -114,12 +119,17 @@ def show_plan(
     notes += of_input
     notes += preflight(ExportFolders(recipe=recipe, is_plan=True, growing=plan.pending_bytes > 0))
     tasks = [size for _, pending in plan.sources for size in pending.bytes.tolist()]
-    before = StoreBefore(plan.store, plan.generation, plan.context, tasks)
+    fresh = [
+        of_files(plan.context.sources[one.name], one.listing.files, int(pending.bytes.sum()))
+        for one, pending in plan.sources
+    ]
+    held = of_generation(plan.store, plan.generation)
+    before = StoreBefore(plan.store, plan.generation, plan.context, tasks, sum(fresh, Contents()), held)
     left = estimate(recipe, before, operators, scores, known)
     if not as_json:
         if resolved:
             console.print(escape(plan.resolved))
-        _print_plan(plan, scores, notes, _estimate(plan, left, known), console)
+        _print_plan(plan, scores, notes, _estimate(plan, left), console)
         print_estimate(left, known, workers, console)
     rules, coverage = _rules(recipe, plan, decisions)
     if as_json:
@@ -213,10 +223,8 @@ def _print_plan(
         console.print(f"note      {note}")
 
 
-def _estimate(plan: RecipePlan, left: Sequence[StageEstimate], rates: Rates) -> str:
+def _estimate(plan: RecipePlan, left: Sequence[StageEstimate]) -> str:
     if not plan.pending_bytes:
         return "nothing to ingest" if left else "nothing to do"
-    part = ingest_part(bound.extractor.name for bound in plan.context.extractors)
-    seconds = plan.pending_bytes / (rates.of(part).mb_per_second * 1e6)
-    about = duration(seconds)
+    about = duration(next(stage.work_seconds for stage in left if stage.stage == "ingest"))
     return f"{byte_size(plan.pending_bytes)} to ingest: about {about} on one core, divided by the number of cores"

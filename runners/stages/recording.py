@@ -8,10 +8,10 @@ from winnow.pipelines.binding.operators import Pass
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.row_layers import PendingShards
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.manifests.rows import ManifestRows
 from winnow.pipelines.store.state import StoreState
+from winnow.runners.estimating.contents import of_generation, of_shards
 from winnow.runners.estimating.rates import ingest_part
-from winnow.runners.estimating.run_log import PartAmounts, RunRecord, put_run
+from winnow.runners.estimating.run_log import PartAmounts, RunRecord, add_part, put_run
 from winnow.schemas.records import Generation, TaskCommit
 from winnow.schemas.rows.extraction import EXTRACTED
 
@@ -23,11 +23,11 @@ def record_ingest(
     run: "StageRun",
     ran: "CompletedTasks",
     commits: Mapping[str, Iterable[TaskCommit]],
-    texts: Mapping[str, ManifestRows],
+    state: StoreState,
 ) -> None:
     """Record an ingest: the input files of its tasks, and all objects written.
 
-    `commits`: the tasks of each source; `texts`: the objects of each extractor's layer.
+    `commits`: the tasks of each source; `state`: with their shards, and the layer of each extractor.
     """
     if not ran.names:
         return
@@ -35,10 +35,12 @@ def record_ingest(
     written = sum(shard.object.bytes for task in done for shard in task.shards)
     written += sum(ranges.bytes for task in done for ranges in (task.dropped, task.quarantine) if ranges)
     shards = {shard.shard for task in done for shard in task.shards}
-    written += sum(row.bytes for rows in texts.values() for row in rows if row.shard in shards)
+    written += sum(row.bytes for rows in state.layers.values() for row in rows if row.shard in shards)
     read = sum(task.input_bytes for task in done)
-    part = ingest_part(layer.removeprefix(EXTRACTED) for layer in texts)
-    _put(run, "ingest", ran, read, {part: PartAmounts(read, written)})
+    part = ingest_part(layer.removeprefix(EXTRACTED) for layer in state.layers)
+    found = of_shards(run.store.objects, state.shards.where(row.shard in shards for row in state.shards), state.layers)
+    opened = replace(found, text=max(found.text, read))  # as it is estimated
+    _put(run, "ingest", ran, read, {part: PartAmounts(read, written, opened)})
 
 
 def record_pass(
@@ -48,12 +50,13 @@ def record_pass(
     if not pending:
         return
     read = pending.bytes()
+    whole = of_shards(run.store.objects, pending.samples, state.layers)
     parts: dict[str, PartAmounts] = {}
     for bound in one_pass.operators:
-        before = parts.get(bound.operator.name, PartAmounts(0, 0))  # an operator can occur twice
-        parts[bound.operator.name] = PartAmounts(
-            before.read + pending.bytes(bound.layer), before.written + _written(pending, bound.layer, state)
-        )
+        lacking = zip(pending.samples, pending.lacking, strict=True)
+        covered = whole.of_rows(sum(row.rows for row, missing in lacking if bound.layer in missing))
+        written = _written(pending, bound.layer, state)
+        add_part(parts, bound.operator.name, pending.bytes(bound.layer), written, covered)
     _put(run, f"annotate.{one_pass.resource}", ran, read, {name: part for name, part in parts.items() if part.read})
 
 
@@ -75,7 +78,8 @@ def record_rows(
     if not pending:
         return
     read = pending.bytes()
-    _put(run, stage, ran, read, {part: PartAmounts(read * passes, _written(pending, layer, state))})
+    covered = of_shards(run.store.objects, pending.samples, state.layers) * passes
+    _put(run, stage, ran, read, {part: PartAmounts(read * passes, _written(pending, layer, state), covered)})
 
 
 def record_export(
@@ -85,7 +89,8 @@ def record_export(
     layers = generation.layers.items()
     held = sum(one.bytes for name, one in layers if name == layout.SAMPLES or name.startswith(EXTRACTED))
     if written:
-        parts = {f"export.{name}": PartAmounts(held, size) for name, size in written.items()}
+        whole = of_generation(run.store, generation)
+        parts = {f"export.{name}": PartAmounts(held, size, whole) for name, size in written.items()}
         _put(run, "export", replace(ran, names=frozenset(map(str, range(tasks)))), held * len(written), parts)
 
 
@@ -98,9 +103,12 @@ def record_search(
     comparison to the last layer; `here`: whether it ran in this process.
     """
     parts = {}
+    whole = of_shards(run.store.objects, state.shards, state.layers)
     for asked in search.kinds.values():
-        layers = (state.layers.get(name) for name in (asked.layer, asked.kind.layer))
-        parts[asked.kind.layer] = PartAmounts(*(0 if rows is None else rows.bytes for rows in layers))
+        read, written = (
+            state.layers[name].bytes if name in state.layers else 0 for name in (asked.layer, asked.kind.layer)
+        )
+        parts[asked.kind.layer] = PartAmounts(read, written, whole)
     _put(run, "dedupe", ran, sum(part.read for part in parts.values()), parts, shuffled, here=here)
 
 

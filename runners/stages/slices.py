@@ -25,6 +25,7 @@ from winnow.pipelines.store.leases.command_lease import slice_lease
 from winnow.pipelines.store.leases.lease import Share
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.manifests.rows import ManifestRows
+from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.pipelines.store.state import StoreState
 from winnow.pipelines.store.store_index import StoreIndex
 from winnow.runners.engines.engine import Engine
@@ -132,7 +133,7 @@ def ingest_slice(
         commits = {plan.name: all_committed(held, plan) for plan in plans}
         extract_text(run, context, held, commits)
         layers = {bound.layer: committed_texts(context, held, bound, commits) for bound in context.extractors}
-        record_ingest(run, ran, commits, layers)
+        record_ingest(run, ran, commits, StoreState.of(held, TaskCommits.joined(commits.values()), layers))
     return SliceDone("ingest", part, len(mine), len(names), "tasks")
 
 

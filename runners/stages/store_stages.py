@@ -87,8 +87,9 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
         compare_known_harm(run, recipe, context, commits, ran)
         extract_text(run, context, held, commits)
         layers = {bound.layer: committed_texts(context, held, bound, commits) for bound in context.extractors}
-        record_ingest(run, ran, commits, layers)
-        return publish(run, recipe, StoreState.of(held, TaskCommits.joined(commits.values()), layers))
+        state = StoreState.of(held, TaskCommits.joined(commits.values()), layers)
+        record_ingest(run, ran, commits, state)
+        return publish(run, recipe, state)
 
 
 def annotate(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:

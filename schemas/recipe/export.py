@@ -8,6 +8,7 @@ from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, Matching, PathTex
 from winnow.schemas.recipe.nodes import MapNode
 
 FORMAT = Matching(r"[a-z][a-z0-9_]{0,39}", "a format's name, such as parquet")
+_VECTORS = Matching(r"([a-z][a-z0-9_.]{0,79})?", "a layer of vectors, such as text.embedding")
 _FOLDER = PathText("the path of a folder")
 
 
@@ -19,6 +20,7 @@ class ExportEntry:
     options: MapNode
     path: Annotated[str, _FOLDER]
     shard_bytes: Annotated[int, Between(1 << 10, 8 << 30)] = 256 << 20
+    atlas: Annotated[str, _VECTORS] = ""  # of whose vectors a map of the exported samples lies beside the folder
 
     @property
     def place(self) -> Place:

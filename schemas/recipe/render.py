@@ -49,6 +49,8 @@ def _unshown(value: object) -> tuple[str, ...]:
     """
     if isinstance(value, SourceConfig):
         return ("root", "files") if value.is_fetched else ("commoncrawl", "addresses")
+    if isinstance(value, ExportEntry) and not value.atlas:
+        return ("atlas",)
     if not isinstance(value, Recipe):
         return ()
     asked = {"extends": False, "shuffle": value.shuffle != "auto", "fetch": value.fetch != FetchConfig()}

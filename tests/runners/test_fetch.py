@@ -10,6 +10,7 @@ import pytest
 
 from tests.messages import assert_told
 from tests.pipelines.fetch.archives.loopback import NAME, Crawl, Server, pages
+from tests.runners.inspect.opened_stores import ask, opened
 from winnow import open_store
 from winnow.pipelines.fetch.log import read_log
 from winnow.pipelines.store.location import open_location
@@ -95,6 +96,13 @@ def test_the_report_has_the_decisions_and_the_sites(
     assert 'id="fetched"' in page
     assert "What became of addresses" in page
     assert "isl: sites with the most addresses" in page
+    (shown,) = ask(opened(Path(file)), "fetched")["sources"]
+    assert (shown["source"], shown["addresses"], len(shown["sites"])) == ("isl", 20, 8)
+    assert [(one["decision"], one["reason"], one["addresses"]) for one in shown["ended"]] == [("fetched", "ok", 20)]
+    told(capsys, "forget", file, "--domain", shown["sites"][0]["site"])
+    assert shown["sites"][0]["site"] not in {
+        one["site"] for one in ask(opened(Path(file)), "fetched")["sources"][0]["sites"]
+    }
 
 
 def test_what_is_forgotten_is_neither_fetched_again_nor_left_in_a_file(

@@ -30,6 +30,7 @@ from winnow.pipelines.fetch.archives.plan import (
     ranges_of,
 )
 from winnow.pipelines.fetch.archives.selection import (
+    DOMAIN,
     check_columns,
     check_condition,
     choose,
@@ -83,6 +84,8 @@ def plan_archive(asked: ArchiveAsk) -> ArchivePlan:
         check_columns(table.schema.names, index.named)
         if query.where is not None:
             check_condition(query.where, table.schema)
+        if query.sample.per_domain is not None:
+            check_columns(table.schema.names, index.named, (DOMAIN,))
         if listed is not None:
             table = captures.table(partial(row_groups_of, listed.keys))
             if listed.are_domains:

@@ -6,7 +6,7 @@ record, which no archive has. Such a file is read like any other, by requests fo
 
 import io
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from heapq import merge
@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.fetch.archives.places import open_place
 from winnow.pipelines.fetch.archives.ranges import GAP_BYTES, RANGE_BYTES
+from winnow.pipelines.ingest.files import NOT_THERE
 from winnow.pipelines.store.buckets.bucket_store import fetching
 from winnow.pipelines.store.buckets.ranged import RangedReader, buffered
+from winnow.pipelines.store.concurrency import map_in_order
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
-from winnow.schemas.errors import SourceError
+from winnow.schemas.errors import SourceError, StoreError
 
 FOLDER: Final = "refs/"
 WARCS: Final = "warc/"
@@ -44,7 +46,26 @@ def put_references(objects: ObjectStore, name: str, data: str, head: bytes, rang
     size = len(head) + int(ranges["length"].to_numpy().sum())
     sink = pa.BufferOutputStream()
     pq.write_table(ranges.replace_schema_metadata({_HEAD: head, _DATA: data.encode()}), sink, compression="zstd")
+    for info in list(objects.list(f"{FOLDER}{name}.")):  # of an earlier run, whose file had another size
+        objects.delete(info.path)
     objects.put(f"{FOLDER}{name}.{size}.parquet", sink.getvalue().to_pybytes())
+
+
+def file_sizes(data: str, names: Sequence[str], at_once: int) -> Iterator[int | None]:
+    """The sizes of an archive's files; None for what is none of them, as an index that lies may name."""
+    objects = open_place(data)
+
+    def size(name: str) -> int | None:
+        try:
+            return objects.size(name)
+        except NOT_THERE:
+            return None
+        except StoreError as error:
+            if "not an object name" in str(error):
+                return None
+            raise
+
+    return map_in_order(size, names, at_once)
 
 
 def has_references(objects: ObjectStore) -> bool:

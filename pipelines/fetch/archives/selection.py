@@ -5,7 +5,7 @@ The engine has no access to files or the network and its settings are locked; wh
 takes what a smaller one took, on any machine. Memory is bounded; what is sorted spills to the disk.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -38,6 +38,7 @@ CHOSEN: Final = pa.schema(
 )
 """A record that is to be fetched; sorted by file and offset."""
 
+DOMAIN: Final = "url_host_registered_domain"
 MEMORY: Final = "2GiB"
 _ROWS: Final = 65_536
 _HOST: Final = r"lower(regexp_extract(url, '^[A-Za-z]+://(?:[^/?#@]*@)?([^/:?#]+)', 1))"
@@ -55,12 +56,12 @@ def closed_engine(scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
             engine.close()
 
 
-def check_columns(names: list[str], what: str) -> None:
+def check_columns(names: list[str], what: str, needed: Sequence[str] = NEEDED) -> None:
     """Refuse an index of another schema: the message says which columns it has."""
-    missing = [name for name in NEEDED if name not in names]
+    missing = [name for name in needed if name not in names]
     if missing:
         raise SourceError(
-            f"{what}: not a crawl's columnar index: it has no {', '.join(missing)}; "
+            f"{what}: not as Common Crawl's columnar index: it has no {', '.join(missing)}; "
             f"it has {one_line(', '.join(names), 600)}"
         )
 
@@ -109,7 +110,7 @@ def choose(
         "fetched_at": _if_there(names, "fetch_time", "TIMESTAMP"),
         "status": _if_there(names, "fetch_status", "SMALLINT"),
         "mime": f"coalesce({_if_there(names, 'content_mime_detected')}, {_if_there(names, 'content_mime_type')})",
-        "domain": _if_there(names, "url_host_registered_domain"),
+        "domain": _if_there(names, DOMAIN),
         "crawl": _if_there(names, "crawl"),
         "host": host,
         "rank": f"md5_number_upper('{int(seed)} ' || url)",
@@ -177,7 +178,7 @@ def choose_robots(engine: duckdb.DuckDBPyConnection, table: ds.Dataset) -> int:
             "warc_record_offset::BIGINT AS origin_offset, warc_record_length::BIGINT AS length, "
             f"{_if_there(names, 'fetch_time', 'TIMESTAMP')} AS fetched_at, "
             f"{_if_there(names, 'fetch_status', 'SMALLINT')} AS status, NULL::VARCHAR AS mime, "
-            f"{_if_there(names, 'url_host_registered_domain')} AS domain, {_if_there(names, 'crawl')} AS crawl, "
+            f"{_if_there(names, DOMAIN)} AS domain, {_if_there(names, 'crawl')} AS crawl, "
             "NULL::VARCHAR AS canonical "
             f"FROM index_files WHERE {host} IN (SELECT host FROM chosen) AND url IS NOT NULL "
             "AND warc_filename IS NOT NULL AND warc_record_offset >= 0 AND warc_record_length > 0 "

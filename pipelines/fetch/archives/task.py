@@ -28,13 +28,14 @@ from numpy.typing import NDArray
 from winnow.pipelines.fetch.archives.downloads import RangeError, RangeReader
 from winnow.pipelines.fetch.archives.plan import AGAIN, ArchiveAsk, ArchiveTask, put_table, ranges_of, read_task
 from winnow.pipelines.fetch.archives.record_check import flaw_of
-from winnow.pipelines.fetch.archives.references import put_references
+from winnow.pipelines.fetch.archives.references import file_sizes, put_references
 from winnow.pipelines.fetch.archives.robots import host_lines, host_lines_of
 from winnow.pipelines.fetch.log import MAX_DETAIL, MAX_URL, clean, log_path, put_log
 from winnow.pipelines.fetch.outcome import LOG, Again, Decision, Reason
 from winnow.pipelines.fetch.progress import Tally
 from winnow.pipelines.processes.identity import Process
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.schemas.problems import one_line
 
 AHEAD: Final = 4  # ranges that wait for an earlier one, beside those under way
 HELD_BYTES: Final = 128 << 20  # of ranges under way or waiting, of one task
@@ -86,7 +87,7 @@ async def run_task(asked: ArchiveAsk, task: ArchiveTask, reader: RangeReader, at
     rows = _Rows.of(planned["url"].to_pylist())
     _refuse(asked, planned, rows)
     if asked.query.fetch == "by_reference" and not task.is_robots:
-        return _refer(asked, task, planned, rows, tell)
+        return await asyncio.to_thread(_refer, asked, task, planned, rows, at_once, tell)
     before = _kept_before(objects, task)
     descriptor, name = tempfile.mkstemp(dir=objects.scratch(), prefix=Process.this().prefix, suffix=".warc.gz")
     unfinished = Path(name)
@@ -102,8 +103,20 @@ async def run_task(asked: ArchiveAsk, task: ArchiveTask, reader: RangeReader, at
         unfinished.unlink(missing_ok=True)
 
 
-def _refer(asked: ArchiveAsk, task: ArchiveTask, planned: pa.Table, rows: _Rows, tell: Tell) -> Tally:
-    """Puts where the records are instead of the records, which are not read here: ingest quarantines what is none."""
+def _refer(asked: ArchiveAsk, task: ArchiveTask, planned: pa.Table, rows: _Rows, at_once: int, tell: Tell) -> Tally:
+    """Puts where the records are instead of the records, which are not read here: ingest quarantines what is none.
+
+    Only that their files are there, and long enough, is asked.
+    """
+    origins = planned["origin"].to_pylist()
+    stops = pc.add(planned["origin_offset"], planned["length"]).to_pylist()
+    names = sorted({origin for origin, reason in zip(origins, rows.reasons, strict=True) if reason is None})
+    sizes = dict(zip(names, file_sizes(asked.query.data, names, at_once), strict=True))
+    for row, (origin, stop) in enumerate(zip(origins, stops, strict=True)):
+        if rows.reasons[row] is None and (size := sizes[origin]) is None:
+            rows.end(row, Reason.NO_ARCHIVE, f"no {one_line(origin)}")
+        elif rows.reasons[row] is None and size is not None and stop > size:
+            rows.end(row, Reason.NO_RECORD, "the file ends before")
     wanted = np.array([reason is None for reason in rows.reasons], np.bool_)
     head = warcinfo(task.name, planned)
     lengths = np.where(wanted, planned["length"].to_numpy(), 0)

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.duplicates.kind import find_kind
 from winnow.pipelines.binding.preferences import Choice
+from winnow.pipelines.processes.cancelling import check_cancelled, interrupted_if_cancelled
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.rules.representatives.candidates import (
     ITEMS,
@@ -180,8 +181,10 @@ class RepresentativeChooser:
 
     @contextmanager
     def _one_line_errors(self) -> Iterator[None]:
+        check_cancelled()
         try:
-            yield
+            with interrupted_if_cancelled(self._engine.interrupt):
+                yield
         except duckdb.Error as error:
             message = str(error).splitlines()[0][:200]
             where = Path(self._folder.name).parent

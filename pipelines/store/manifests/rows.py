@@ -7,12 +7,11 @@ stands for the shard and the hash.
 
 import bisect
 import itertools
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self, overload
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 import pyarrow as pa
@@ -58,8 +57,8 @@ class ManifestRow:
 
 _AT_ONCE = 2_048  # rows that are objects, or decoded, at the same time
 _NEAR = 64  # rows that are decoded when they are asked for one after another
-_CONTENT = re.compile(r"[0-9a-f]{16}")
-_NO_CONTENT = bytes(8)
+_FORM = r"^(?P<before>(?s:.*/)?)(?P<shard>[^/]+)\.(?P<content>[0-9a-f]{16})(?P<after>(?s:\.[^/]*)?)$"
+_NO_DIGITS = "0" * 16
 _FEW = pa.dictionary(pa.int32(), pa.string())
 _REPEATED = ("source", "key", "fingerprint")
 _PATHS = ("object", "samples", "statistics")
@@ -138,6 +137,15 @@ class ManifestRows(Sequence[ManifestRow]):
         """The rows of all objects."""
         return int(pc.sum(self._kept["rows"]).as_py() or 0)
 
+    def numbers(self, name: Literal["rows", "bytes"]) -> NDArray[np.int64]:
+        """A number of each row; no row is made for it."""
+        found: NDArray[np.int64] = self._column(name).to_numpy(zero_copy_only=False).astype(np.int64)
+        return found
+
+    def texts(self, name: Literal["shard", "source"]) -> list[str]:
+        """A text of each row."""
+        return self._texts(name) if name == "source" else [text for part in self._pieces(name) for text in part]
+
     @property
     def hash(self) -> str:
         """One hash for the values of all objects, which have one key."""
@@ -185,6 +193,12 @@ class ManifestRows(Sequence[ManifestRow]):
             part for name in names for part in ([f"{name}.place", f"{name}.content"] if name in _PATHS else [name])
         ]
         return len(self) == len(other) and all(self._plain(part).equals(other._plain(part)) for part in parts)
+
+    def aligned(self, samples: "ManifestRows") -> bool:
+        """Whether these are objects over those of the samples: as many shards, in their order, with as many rows."""
+        return self.alike(samples, ("shard", "rows")) and all(
+            self._plain(f"samples.{part}").equals(samples._plain(f"object.{part}")) for part in ("place", "content")
+        )
 
     def shared_paths(self, other: "ManifestRows", name: str) -> int:
         """How many rows have the path in a column that the row at the same place of others, of as many, has."""
@@ -328,22 +342,22 @@ def _as_stored(rows: Sequence[ManifestRow]) -> pa.RecordBatch:
 
 
 def _kept(stored: pa.RecordBatch) -> pa.RecordBatch:
-    shards = stored["shard"].to_pylist()
     columns = {name: stored[name] for name in ("shard", "task", "rows", "bytes", "values")}
     columns |= {name: stored[name].dictionary_encode() for name in _REPEATED}
     for name in _PATHS:
-        split = [_split(path, shard) for path, shard in zip(stored[name].to_pylist(), shards, strict=True)]
-        columns[f"{name}.place"] = pa.array([place for place, _ in split], pa.string()).dictionary_encode()
-        columns[f"{name}.content"] = pa.array([content for _, content in split], pa.binary(8))
+        places, contents = _split(stored[name], stored["shard"])
+        columns[f"{name}.place"], columns[f"{name}.content"] = places.dictionary_encode(), contents
     return pa.RecordBatch.from_arrays([columns[name] for name in _KEPT.names], schema=_KEPT)
 
 
-def _split(path: str, shard: str) -> tuple[str, bytes]:
-    """The place of a path, and the hash of its content; of a path of another form, all of it and none."""
-    before, _, after = path.partition(f"{shard}.")
-    if (content := _CONTENT.match(after)) is None:
-        return path, _NO_CONTENT
-    return f"{before}\0{after[content.end() :]}", bytes.fromhex(content[0])
+def _split(paths: pa.Array, shards: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """The place of each path, and the hash of its content; of a path of another form, all of it and none."""
+    parts = pc.extract_regex(paths, _FORM)
+    of_form = pc.fill_null(pc.equal(pc.struct_field(parts, "shard"), shards), False)
+    place = pc.binary_join_element_wise(pc.struct_field(parts, "before"), pc.struct_field(parts, "after"), "\0")
+    digits = pc.fill_null(pc.if_else(of_form, pc.struct_field(parts, "content"), _NO_DIGITS), _NO_DIGITS)
+    contents = pa.py_buffer(bytes.fromhex("".join(digits.to_pylist())))
+    return pc.if_else(of_form, place, paths), pa.Array.from_buffers(pa.binary(8), len(paths), [None, contents])
 
 
 def _path(place: str, shard: str, content: bytes) -> str:

@@ -28,7 +28,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from winnow.runners.inspect.cancelling import CancelledError, StoppedError, cancellable, check_cancelled
+from winnow.pipelines.processes.cancelling import CancelledError, StoppedError, cancellable, check_cancelled
 from winnow.runners.inspect.frame import frame_of
 from winnow.runners.inspect.opened import Opened, Showing
 from winnow.runners.inspect.pictures import picture
@@ -140,6 +140,7 @@ class Server:
                 given["id"],
                 given["item"],
                 wanted.get("size"),
+                wanted.get("row"),
                 unblurred=wanted.get("unblurred") == "1",
             ),
             self.picture_pool,

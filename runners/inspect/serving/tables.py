@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from winnow.pipelines.processes.cancelling import check_cancelled
 from winnow.pipelines.processes.run_folder import run_folder
-from winnow.runners.inspect.cancelling import check_cancelled
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.queries import rows_of, written
 from winnow.runners.inspect.view import AskedError

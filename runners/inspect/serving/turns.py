@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from winnow.runners.inspect.cancelling import CancelledError, StoppedError
+from winnow.pipelines.processes.cancelling import CancelledError, StoppedError
 
 
 @dataclass(eq=False)

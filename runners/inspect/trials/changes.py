@@ -18,6 +18,7 @@ from winnow.pipelines.binding.rule_presets import ProgramRule, expand_rules
 from winnow.pipelines.binding.rules import RuleProgram, rule_program
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.trials.recipe_edits import value_at, with_item, with_list_of, with_value, without_item
+from winnow.runners.inspect.trials.variables import with_variables
 from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import suggestion
@@ -178,8 +179,7 @@ def _edited(text: str, recipe: Recipe, rules: Sequence[ProgramRule], change: Cha
     if move is not None:
         one = _only(found, change, rules)
         if move.language is None:
-            _require_plain(text, recipe, one)
-            return _with_condition(text, recipe, one, with_limit(one.rule.drop, move.cut, move.limit), None)
+            return _with_condition(text, recipe, one, with_limit(one.rule.drop, move.cut, move.limit), None, moved=True)
         _, table, column = move.cut.table.split(".", 2)
         value = int(move.limit) if move.limit.is_integer() else move.limit
         return with_value(text, (PREFIX, table, "cells", move.language, column), value)
@@ -221,21 +221,21 @@ def _move(one: ProgramRule, change: Change) -> Moved:
     return Moved((one.phase, one.rule.reason), cuts[number], float(limit), language)
 
 
-def _with_condition(text: str, recipe: Recipe, one: ProgramRule, drop: str, when_null: object) -> str:
+def _with_condition(
+    text: str, recipe: Recipe, one: ProgramRule, drop: str, when_null: object, *, moved: bool = False
+) -> str:
+    """The text with another condition of a rule, which keeps the variables of the one before; AskedError if a
+    threshold is `moved` that is one: what it takes from the environment is not written into a recipe."""
     own, path = _own(text, recipe, one.phase), _path(one.path)
-    written = drop.replace("${", "$${")
-    own = with_value(own, (*path, "drop"), written)
-    return own if when_null is None else with_value(own, (*path, "when_null"), str(when_null))
-
-
-def _require_plain(text: str, recipe: Recipe, one: ProgramRule) -> None:
-    """Check that a condition says all it means: what it takes from the environment is not written into a recipe."""
-    written = value_at(_own(text, recipe, one.phase), (*_path(one.path), "drop"))
-    if written is not None and "${" in written.replace("$${", ""):
+    before = value_at(own, (*path, "drop"))
+    new, whole = with_variables("" if before is None else before, one.rule.drop, drop)
+    if moved and not whole:
         raise AskedError(
-            f"the condition of {one.rule.reason} takes a value from the environment (${{…}}); move its threshold by "
+            f"the condition of {one.rule.reason} takes this value from the environment (${{…}}); move its threshold by "
             f"hand in {recipe.file}"
         )
+    own = with_value(own, (*path, "drop"), new)
+    return own if when_null is None else with_value(own, (*path, "when_null"), str(when_null))
 
 
 def _without(text: str, recipe: Recipe, one: ProgramRule) -> str:

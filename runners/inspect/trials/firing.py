@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from winnow.pipelines.binding.rule_presets import ProgramRule
 from winnow.pipelines.binding.rules import RuleProgram
+from winnow.pipelines.processes.cancelling import CancelledError, cancelled_flag
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.reading.item_lists import DROPPED, KEPT
 from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError
 from winnow.pipelines.rules.map_shards import THREADS
 from winnow.pipelines.rules.pinning import ShardObjects
 from winnow.pipelines.store import layout
-from winnow.runners.inspect.cancelling import CancelledError, cancelled_flag
 from winnow.runners.inspect.frame import Frame, Marks, Rows
 from winnow.runners.inspect.measures import Measure, Span, blocks_of, chunks_of, measure_of, plain, with_layers
 from winnow.runners.inspect.opened import Opened

@@ -7,7 +7,7 @@ from typing import Any, Final
 from winnow.filters.duplicates.kind import find_kind
 from winnow.pipelines.query.cluster_counts import BIN_NAMES, Cluster
 from winnow.runners.facts.duplicates import KINDS, remarks
-from winnow.runners.inspect.asking import number_of, text_of
+from winnow.runners.inspect.asking import choice_of, number_of, text_of
 from winnow.runners.inspect.clusters_shown import MOST, ShownClusters
 from winnow.runners.inspect.frame import frame_of
 from winnow.runners.inspect.opened import Opened
@@ -24,12 +24,14 @@ _DIGITS = re.compile(r"[0-9a-fA-F]+")
 def answer(opened: Opened, asked: Asked) -> Answer:
     """A page of the clusters of one kind.
 
-    Asked: `kind`, `page`, and `find`: the beginning of a cluster's id, or the id or URL of a row, whose cluster is
-    shown. Near duplicates are ordered by different texts, then by rows; other kinds by rows.
+    Asked: `kind`, `page`, `size`, the name of a bin of sizes whose clusters alone are listed, and `find`: the beginning
+    of a cluster's id, or the id or URL of a row, whose cluster is shown. Near duplicates are ordered by different
+    texts, then by rows; other kinds by rows.
     """
     shown = ShownClusters.of(opened, asked)
     page, find = number_of(asked, "page", 0), text_of(asked, "find", "").strip()
-    largest = shown.heads.largest
+    of_size = choice_of(asked, "size", ("", *BIN_NAMES[1:]), "")
+    largest = shown.largest("" if find else of_size)
     if find:
         listed = [one for one in largest if _DIGITS.fullmatch(find) and one.id.startswith(find.lower())]
         if not listed:
@@ -38,6 +40,7 @@ def answer(opened: Opened, asked: Asked) -> Answer:
     else:
         listed = largest
     overview = shown.heads.overview(shown.kind, ())
+    sizes = dict(zip(BIN_NAMES, overview.sizes, strict=True))
     rows = shown.described(listed[PAGE * page : PAGE * (page + 1)])
     rules = rules_summary(opened)
     stale = shown.browser.stale(opened.recipe)[shown.kind]
@@ -47,12 +50,13 @@ def answer(opened: Opened, asked: Asked) -> Answer:
         "counted": find_kind(shown.kind).counted,  # the key under which a cluster says how much of it is different
         "of_items": find_kind(shown.kind).unit.of_items,
         "summary": table("", KINDS, [overview]).to_json()[0] | {"stale": stale},
-        "sizes": dict(zip(BIN_NAMES, overview.sizes, strict=True)),
+        "sizes": sizes,
+        "size": of_size,
         "alarms": [] if rules is None else [asdict(one) for one in rules.alarms],
         "remarks": remarks([overview]),
         "page": page,
         "pages": -(-len(listed) // PAGE),
-        "total": overview.clusters if not find else len(listed),
+        "total": len(listed) if find else sizes.get(of_size, overview.clusters),
         "listed": min(MOST, len(listed)),
         "rows": [_row(shown, one) for one in rows if one.examples],  # of others, all rows are forgotten
     }

@@ -110,13 +110,15 @@ def _reasons(
     dropped = np.flatnonzero(marks & (frame.first >= 0))
     of_site = places[codes[dropped]]
     there = of_site >= 0
-    rules = len(frame.rules.reasons)
-    pairs = of_site[there].astype(np.int64) * rules + frame.first[dropped[there]]
+    names = list(dict.fromkeys(frame.rules.reasons))  # rules of several lists may have one
+    of_rule = np.array([names.index(reason) for reason in frame.rules.reasons], np.int64)
+    rules = len(names)
+    pairs = of_site[there].astype(np.int64) * rules + of_rule[frame.first[dropped[there]]]
     counts = np.bincount(pairs, minlength=len(shown) * rules).reshape(len(shown), rules)
 
     def most(own: NDArray[np.int64]) -> list[dict[str, Any]]:
         order = np.argsort(-own, kind="stable")[:SHOWN_REASONS].tolist()
-        return [{"reason": frame.rules.reasons[rule], "rows": int(own[rule])} for rule in order if own[rule]]
+        return [{"reason": names[rule], "rows": int(own[rule])} for rule in order if own[rule]]
 
     return [most(own) for own in counts]
 

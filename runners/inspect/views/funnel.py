@@ -40,7 +40,7 @@ def answer(opened: Opened, asked: Asked) -> Answer:
             own = [number for number, one in enumerate(frame.rules.rules) if one.phase in phases]
             lost = marks & np.isin(frame.first, own)
             marks &= ~lost
-            steps.append(_step(name, _sums(units, marks), _reasons(frame, lost)))
+            steps.append(_step(name, _sums(units, marks), _reasons(frame, units, lost)))
     plan = None if chosen else drawn_mixture(opened)
     if plan is not None:
         drawn = sum((output.given for output in plan.outputs), Amount())
@@ -66,9 +66,18 @@ def _sums(units: Units, marks: Marks) -> dict[str, int]:
     return {"rows": int(marks.sum()), **sums}
 
 
-def _reasons(frame: Frame, lost: Marks) -> list[dict[str, Any]]:
-    counts = np.bincount(frame.first[lost], minlength=len(frame.rules.reasons)).tolist()
-    return _counts(zip(frame.rules.reasons, counts, strict=True))
+def _reasons(frame: Frame, units: Units, lost: Marks) -> list[dict[str, Any]]:
+    """The amounts that rules of each reason are the first to drop; rules of several lists may have one reason."""
+    found: dict[str, dict[str, int]] = {}
+    first, names = frame.first[lost], frame.rules.reasons
+    amounts = {name: np.bincount(first, of[lost], len(names)) for name, of in units.amounts.items()}
+    for number, count in enumerate(np.bincount(first, minlength=len(names)).tolist()):
+        own = found.setdefault(names[number], dict.fromkeys(("rows", *units.amounts), 0))
+        own["rows"] += count
+        for name, sums in amounts.items():
+            own[name] += int(sums[number])
+    ordered = sorted(found.items(), key=lambda one: (-one[1]["rows"], one[0]))
+    return [{"reason": name, "rows": own["rows"], "values": own} for name, own in ordered if own["rows"]]
 
 
 def _counts(counts: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:

@@ -6,10 +6,10 @@ from typing import Any, Final, TypeAlias
 
 from winnow.pipelines.binding.sources import bind_media
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
+from winnow.pipelines.processes.cancelling import check_cancelled
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.runners.inspect.asking import text_of
-from winnow.runners.inspect.cancelling import check_cancelled
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.pages import paged
 from winnow.runners.inspect.view import Answer, Asked, View

@@ -3,7 +3,7 @@
 import numpy as np
 
 from winnow.runners.inspect.counting import bits_by_code, counts_of
-from winnow.runners.inspect.dimensions import dimension_of
+from winnow.runners.inspect.dimensions import rule_numbers
 from winnow.runners.inspect.frame import Frame
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.trials.simulation import decided_frame
@@ -16,7 +16,7 @@ _MOST_KEYS = 200
 def _answer(opened: Opened, _: Asked) -> Answer:
     frame = decided_frame(opened)
     rules, columns = frame.rules, opened.tables.columns
-    reasons, bits = dimension_of(opened, frame, "reason"), len(rules.rules) + 1
+    reasons, bits = rule_numbers(opened, frame), len(rules.rules) + 1
     first = counts_of(reasons.codes, len(reasons.labels), frame.kept.view(np.uint8), 2).sum(axis=1).tolist()
     fires = bits_by_code(frame.source, len(frame.sources), frame.fired, bits, frame.seen).sum(axis=0).tolist()
     seen = int(frame.seen.sum())

@@ -128,7 +128,7 @@ def media_of(sample: Sample) -> dict[str, Json]:
     """The first of its media, and how many more there are."""
     items = sample.layers[layout.SAMPLES].column("media")[0].as_py()
     names = ("mime", "bytes", "width", "height", "seconds", "sha256")
-    blurred = blurred_items(sample)
+    blurred = blurred_items(sample.layers)
     shown: list[Json] = [
         {"item": number, "blurred": number in blurred} | {name: _finite(one.get(name)) for name in names}
         for number, one in enumerate(items[:_MOST_VALUES])
@@ -137,23 +137,22 @@ def media_of(sample: Sample) -> dict[str, Json]:
 
 
 def _decision(frame: Frame, sample: Sample, row: int, found: Verdict | None) -> dict[str, Json]:
-    reasons, stays = frame.reasons(row), _representative(frame, sample)
+    fires, stays = frame.firing(row), _representative(frame, sample)
+    reasons = tuple(frame.rules.reasons[number] for number in fires)
     clusters = list(_clusters(sample))
     return {
         "kept": None if frame.why_no_rules else bool(frame.kept[row]),
         "reasons": list(reasons),
         "first": reasons[0] if reasons else None,
-        "words": list(_words(frame, reasons, found, clusters, stays)),
-        "rules": [_rule(frame, number, reasons, found, sample) for number in range(len(frame.rules.rules))],
+        "words": list(_words(frame, fires, found, clusters, stays)),
+        "rules": [_rule(frame, number, number in fires, found, sample) for number in range(len(frame.rules.rules))],
         "clusters": clusters,
         "representative": stays,
         "items": [] if found is None else [list(one) for one in found.items],
     }
 
 
-def _rule(
-    frame: Frame, number: int, reasons: tuple[str, ...], found: Verdict | None, sample: Sample
-) -> dict[str, Json]:
+def _rule(frame: Frame, number: int, fires: bool, found: Verdict | None, sample: Sample) -> dict[str, Json]:
     one = frame.rules.rules[number]
     read = {column.name: column for column in frame.rules.columns if column.name in columns_read(one.rule.drop)}
     values = {name: sample.column(column)[0].as_py() for name, column in read.items()}
@@ -161,7 +160,7 @@ def _rule(
         "reason": one.rule.reason,
         "list": one.phase,
         "condition": one.rule.drop,
-        "fires": one.rule.reason in reasons,
+        "fires": fires,
         "values": {
             name: _finite(value if isinstance(value, bool | int | float) else str(value)[:100])
             for name, value in values.items()
@@ -199,7 +198,7 @@ def _representative(frame: Frame, sample: Sample) -> str | None:
 
 def _words(
     frame: Frame,
-    reasons: tuple[str, ...],
+    fires: tuple[int, ...],
     found: Verdict | None,
     clusters: list[dict[str, Json]],
     stays: str | None,
@@ -210,11 +209,11 @@ def _words(
         return
     if not frame.rules.rules:
         yield "Kept: the recipe has no rules."
-    elif not reasons:
+    elif not fires:
         yield f"Kept: none of {count_of(len(frame.rules.rules), 'rule')} drops it."
-    for at, reason in enumerate(reasons):
-        numbers = frame.numbered(reason)
-        one = frame.rules.rules[numbers[0]]
+    for at, number in enumerate(fires):
+        one = frame.rules.rules[number]
+        reason = one.rule.reason
         begin = "Dropped by" if at == 0 else "It would also be dropped by"
         if one.phase == "dedupe":
             kind = one.rule.drop.removeprefix(f"{VIRTUAL}.")
@@ -227,7 +226,7 @@ def _words(
             for each in compared
         )
         yield f"{begin} {reason} ({one.phase}): {beyond or one.rule.drop}."
-    for cluster in clusters if not reasons else ():
+    for cluster in clusters if not fires else ():
         yield (
             f"It stands for its cluster of {cluster['kind']} duplicates, {cluster['id']}, "
             f"or no rule drops others of its {cluster['size']:,}."

@@ -2,10 +2,13 @@
 
 import json
 
-from winnow.runners.inspect.asking import number_of, text_of
+import numpy as np
+
+from winnow.runners.inspect.asking import number_of, switch_of, text_of
 from winnow.runners.inspect.choosing import Filter, checked_filter, chosen_rows
 from winnow.runners.inspect.frame import Frame, Marks, Rows, frame_of
 from winnow.runners.inspect.listing import PAGE, nearest_page, ordered_page, shown_rows, spread_page
+from winnow.runners.inspect.media_shown import first_media, rows_with_media
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.searching import TextSearch
 from winnow.runners.inspect.view import Answer, Asked, AskedError, View
@@ -17,20 +20,29 @@ _MOST_CHARACTERS = 1000
 
 
 def _answer(opened: Opened, asked: Asked) -> Answer:
-    frame = frame_of(opened)
-    return {**_listed(opened, frame, asked), "undecided": frame.why_no_rules}
+    """Asked: `filter`, `page`, `size`, `order`; `pictures`: only samples with pictures or videos, and of each how
+    many it has and what is shown of the first."""
+    frame, pictures = frame_of(opened), switch_of(asked, "pictures", otherwise=False)
+    found = _listed(opened, frame, asked, pictures=pictures)
+    if pictures:
+        rows = found["rows"]
+        media = first_media(opened, frame, np.array([row["row"] for row in rows], np.int64))
+        found = {**found, "rows": [row | one for row, one in zip(rows, media, strict=True)]}
+    return {**found, "undecided": frame.why_no_rules}
 
 
-def _listed(opened: Opened, frame: Frame, asked: Asked) -> Answer:
+def _listed(opened: Opened, frame: Frame, asked: Asked, *, pictures: bool) -> Answer:
     page, size = number_of(asked, "page", 0), number_of(asked, "size", PAGE, 1, _MOST)
     wanted = checked_filter(asked.get("filter"))
     marks = chosen_rows(opened, frame, wanted)
+    if pictures:
+        marks &= rows_with_media(opened, frame)
     order = text_of(asked, "order", "spread") or "spread"
     if wanted.get("text"):
-        return _with_text(opened, frame, marks, wanted, page, size)
+        return _with_text(opened, frame, marks, {**wanted, "pictures": pictures}, page, size)
     total = int(marks.sum())
     if order == "edge":
-        cut = _cut(frame, asked.get("near", wanted.get("reason")), asked.get("cut", 0))
+        cut = _cut(frame, asked.get("near", wanted.get("reason")), asked.get("cut", 0), text_of(asked, "list", ""))
         rows, values, limits = nearest_page(opened, frame, marks, cut, page, size)
         shown = shown_rows(opened, frame, rows.tolist())
         beside = zip(shown, values, limits, strict=True)
@@ -71,11 +83,12 @@ def _page(opened: Opened, frame: Frame, marks: Marks, order: str, page: int, siz
     return spread_page(marks, page, size)
 
 
-def _cut(frame: Frame, reason: object, number: object) -> Cut:
-    """A threshold of the rule with a reason."""
+def _cut(frame: Frame, reason: object, number: object, phase: str) -> Cut:
+    """A threshold of the rule with a reason; `phase`: of which list, as rules of several may have one reason."""
     if not isinstance(reason, str):
         raise AskedError("order: edge needs a reason, in the filter or as `near`, whose threshold is meant")
-    cuts = [cut for at in frame.numbered(reason) for cut in cuts_of(frame.rules.rules[at].rule.drop)]
+    rules = [frame.rules.rules[at] for at in frame.numbered(reason)]
+    cuts = [cut for one in rules if phase in ("", one.phase) for cut in cuts_of(one.rule.drop)]
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(cuts):
         raise AskedError(f"cut: {reason} has {len(cuts)} thresholds, counted from 0, not {number!r}")
     return cuts[number]

@@ -1,6 +1,8 @@
 """What the store holds: the first thing that the page asks for. It reads records alone, never rows."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +20,8 @@ from winnow.runners.inspect.view import Answer, Asked, View
 from winnow.runners.stages.rule_decisions import decisions_if_kept
 from winnow.schemas.languages import language_name
 from winnow.schemas.records import Generation
+
+DECIDED_SECONDS: Final = 0.6  # that the first view waits for what a command has decided
 
 
 def answer(opened: Opened, _asked: Asked) -> Answer:
@@ -75,12 +79,24 @@ def _sources(store: Store, generation: Generation) -> list[Answer]:
 def _languages(opened: Opened) -> list[Answer]:
     """By rows, as far as it is known which are kept: from the frame of rows, or as a command has decided it."""
     frame: Frame | None = opened.kept.find("frame")
-    counted = _decided(opened) if frame is None else _framed(frame)
+    if frame is None:
+        decided = opened.kept.within("decided languages", lambda: _Decided(_decided(opened)), DECIDED_SECONDS)
+        counted = {} if decided is None else decided.counts  # of very many shards: the page asks again
+    else:
+        counted = _framed(frame)
     is_decided = frame is None or frame.why_no_rules is None
     return [
         {"code": code, "name": language_name(code), "rows": rows, "kept": kept if is_decided else None}
         for code, (rows, kept) in sorted(counted.items(), key=lambda one: (-one[1][0], one[0]))
     ]
+
+
+@dataclass(frozen=True)
+class _Decided:
+    """Rows and kept rows by language, as a command has decided it."""
+
+    counts: dict[str, tuple[int, int]]
+    nbytes: int = 1 << 14
 
 
 def _framed(frame: Frame) -> dict[str, tuple[int, int]]:

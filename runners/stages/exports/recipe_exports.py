@@ -23,6 +23,7 @@ from winnow.pipelines.store.leases.command_lease import one_command
 from winnow.pipelines.store.tables import read_batches
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.exports.writing import export_draw
+from winnow.runners.stages.lists.atlas import atlas_beside, write_exported_atlas
 from winnow.runners.stages.mixing import Mixed, mix
 from winnow.runners.stages.reached import Reached
 from winnow.runners.stages.recording import record_export
@@ -111,6 +112,10 @@ def export(
     record_export(run, mixed.generation, written, sum(len(one.manifest.files) for one in made), clock.ran(()))
     for one in finished:
         register_finished(mixed.store.objects, EXPORT, one.export.path, mixed.generation.number)
+        if (layer := one.export.atlas) and (one.new or not atlas_beside(one.export.path).exists()):
+            write_exported_atlas(
+                recipe, mixed.store, mixed.generation, mixed.record.draws, layer, one.export.path, console
+            )
     return Exported(mixed, tuple(finished))
 
 

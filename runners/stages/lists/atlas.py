@@ -2,11 +2,12 @@
 
     embedding-atlas FILE --x x --y y --neighbors neighbors --text text
 
-It has at most 50,000 rows, spread over the store. Texts are the beginnings of those that the recipe would export, with
-its edits; without a recipe there are none. The file is registered, so that `winnow forget` names it.
+It has at most 50,000 rows, spread over the store, or over the samples of an export that asks for one. Texts are the
+beginnings of those that the recipe would export, with its edits; without a recipe there are none. The file is
+registered, so that `winnow forget` names it.
 """
 
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +19,9 @@ from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.forgetting.outputs import MAP
+from winnow.pipelines.mix.drawn_objects import DrawnObjects
 from winnow.pipelines.query.generation import require_latest_for
+from winnow.pipelines.query.recipe_rules import edits_as_exported
 from winnow.pipelines.query.vector_map import (
     MOST,
     Rows,
@@ -31,12 +34,11 @@ from winnow.pipelines.query.vector_map import (
 )
 from winnow.pipelines.reading.chosen_text import text_of
 from winnow.pipelines.reading.columns import column_of, leaf_of
-from winnow.pipelines.reading.text_edits import with_keys
 from winnow.pipelines.reading.text_previews import EXCERPT_CHARACTERS
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
-from winnow.pipelines.store.tables import read_rows
+from winnow.pipelines.store.tables import read_rows, read_table
 from winnow.runners.stages.lists.whole_file import registered_file, require_writable, whole_parquet
 from winnow.runners.stages.opening import open_place
 from winnow.runners.terminal.tables import print_line
@@ -68,21 +70,54 @@ def write_atlas(place: str, output: Path, layer: str, console: Console, most: in
     generation = require_latest_for(recipe, store)
     if layer not in generation.layers:
         raise StoreError(f"{store.root}: has no layer {layer}; add {layer} to 'annotate' and run: winnow run RECIPE")
-    table = atlas_table(recipe, store, generation, layer, most)
+    written = _write(
+        atlas_table(recipe, store, generation, layer, None, most), store, generation, layer, output, console
+    )
+    return 0 if written else 3
+
+
+def write_exported_atlas(
+    recipe: BoundRecipe, store: Store, generation: Generation, draws: str, layer: str, folder: str, console: Console
+) -> None:
+    """Write the table of an export's samples beside its folder; `draws`: the table of its draws."""
+    output = atlas_beside(folder)
+    require_writable("atlas", output)
+    drawn = DrawnObjects.read(store.objects, draws)
+    _write(atlas_table(recipe, store, generation, layer, drawn), store, generation, layer, output, console)
+
+
+def atlas_beside(folder: str) -> Path:
+    """The file of an export's map."""
+    return Path(f"{folder.rstrip('/')}.atlas.parquet")
+
+
+def _write(table: pa.Table, store: Store, generation: Generation, layer: str, output: Path, console: Console) -> int:
+    """Write the table if it has rows, and say how many."""
     if table.num_rows:
         with registered_file(store.objects, MAP, output, generation.number), whole_parquet(output, ATLAS) as writer:
             writer.write_table(table)
     print_line(console, f"{output}: {table.num_rows:,} rows of {layer} on a map")
-    print_line(console, f"next  embedding-atlas {output} --x x --y y --neighbors neighbors --text text")
-    return 0 if table.num_rows else 3
+    if table.num_rows:
+        print_line(console, f"next  embedding-atlas {output} --x x --y y --neighbors neighbors --text text")
+    return int(table.num_rows)
 
 
 def atlas_table(
-    recipe: BoundRecipe | None, store: Store, generation: Generation, layer: str, most: int = MOST
+    recipe: BoundRecipe | None,
+    store: Store,
+    generation: Generation,
+    layer: str,
+    drawn: DrawnObjects | None = None,
+    most: int = MOST,
 ) -> pa.Table:
-    """The table: a row for each vector, none of which is of a forgotten sample."""
-    starts = np.cumsum([0, *(row.rows for row in store.manifest(generation, layout.SAMPLES))])
-    sampled = read_vectors(store, generation, layer, starts, spread_rows(_seen(store, generation, starts), most))
+    """The table: a row for each vector, none of which is of a forgotten sample; `drawn`: of these samples alone."""
+    manifest = store.manifest(generation, layout.SAMPLES)
+    starts = np.cumsum([0, *(row.rows for row in manifest)])
+    rows = _seen(store, generation, starts)
+    if drawn is not None:
+        first = {row.shard: int(start) for row, start in zip(manifest, starts, strict=False)}
+        rows = np.intersect1d(rows, _drawn(store, drawn, first))
+    sampled = read_vectors(store, generation, layer, starts, spread_rows(rows, most))
     found, rows = map_vectors(sampled.vectors), sampled.rows
     ids, far = neighbours(sampled.vectors)
     previews = sampled_texts(store, generation, (), starts, rows)
@@ -108,6 +143,15 @@ def atlas_table(
     return pa.Table.from_arrays(arrays, schema=ATLAS)
 
 
+def _drawn(store: Store, drawn: DrawnObjects, first: Mapping[str, int]) -> Rows:
+    """The numbers of the rows that are drawn; `first`: of each shard."""
+    found = [np.zeros(0, np.int64)]
+    for one in drawn:
+        rows = read_table(store.objects, one.object, ["row"])["row"].to_numpy().astype(np.int64)
+        found.append(rows + first[one.shard])
+    return np.unique(np.concatenate(found))
+
+
 def _seen(store: Store, generation: Generation, starts: Rows) -> Rows:
     """The numbers of all rows that are not forgotten."""
     seen = np.ones(int(starts[-1]), np.bool_)
@@ -119,12 +163,15 @@ def _seen(store: Store, generation: Generation, starts: Rows) -> Rows:
 
 
 def _exported(recipe: BoundRecipe, store: Store, generation: Generation, starts: Rows, rows: Rows) -> list[str | None]:
-    """The beginning of each row's text with the recipe's edits; None if an edit is not measured for it."""
+    """The beginning of each row's text with the recipe's edits; None if an edit is not measured for it.
+
+    RecipeError if one is not measured by the recipe's settings.
+    """
     names = [name for name in recipe.config.text if column_of(name, generation.layers) is not None]
-    edits = with_keys([replace(one, when_null="drop") if one.when_null == "error" else one for one in recipe.edits])
     columns = [column for name in names if (column := column_of(name, generation.layers)) is not None]
-    if not names or any(column.layer not in generation.layers for column in edits.columns):
+    if not names:
         return [None] * len(rows)
+    edits = edits_as_exported(recipe, store, generation)
     texts: list[str | None] = []
     bounds = np.searchsorted(rows, starts)
     objects = {column.layer: store.manifest(generation, column.layer) for column in (*columns, *edits.columns)}

@@ -196,7 +196,7 @@ def test_sums_of_values_are_exact_in_any_order(rows: list[tuple[int, float]], or
         whole = sum(map(Fraction, (value for value in values if np.isfinite(value))), Fraction(0))
         if infinite:
             assert found[mark] == sum(infinite) or (np.isnan(found[mark]) and np.isnan(sum(infinite)))
-        elif abs(whole) < Fraction(2) ** 1024:
+        elif abs(whole) < Fraction(2) ** 1024 - Fraction(2) ** 970:  # from there on, floats are infinite
             assert found[mark] == float(whole)
 
 

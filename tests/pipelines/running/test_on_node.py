@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,7 +46,7 @@ def _forgotten() -> Iterator[None]:
         (StageError("the disk is gone"), "{host}: the disk is gone"),
         (KeyError("column"), "'{host}: column'"),
         (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/x"), "[Errno 28] No space left on device on {host}: '/x'"),
-        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "[Errno 28] No space left on device on {host}"),
+        (OSError(errno.EIO, os.strerror(errno.EIO)), "[Errno 5] Input/output error on {host}"),
         (ValueError(), "{host}: "),
     ],
     ids=["stage", "key", "file", "system", "empty"],
@@ -55,6 +56,15 @@ def test_an_error_names_the_machine(monkeypatch: pytest.MonkeyPatch, error: Exce
     with pytest.raises(type(error)) as found, naming_host(versions_here()):
         raise error
     assert str(found.value) == said.format(host=host_name())
+
+
+def test_a_full_disk_says_where_there_should_be_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    told(monkeypatch, Node("store"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    said = rf"{host_name()}, where {tmp_path} has [0-9,]+ MiB left; .*TMPDIR"
+    with pytest.raises(OSError, match=said), naming_host(versions_here()):
+        raise full
 
 
 def test_an_error_on_the_drivers_machine_stays_as_it_is() -> None:

@@ -78,7 +78,7 @@ def test_what_is_read_for_a_score_is_the_layers_that_it_reads(folder: Path, caps
         False,
         ["samples"],
     )
-    assert list(stages) == ["score"]
+    assert list(stages) == ["score", "command"]
     assert stages["score"] | {"vcpu_hours": 0} == {
         "stage": "score",
         "tasks": shards,
@@ -121,7 +121,7 @@ def test_before_ingest_what_a_score_reads_follows_from_the_rates(
     monkeypatch.chdir(tmp_path)
     score, stages = planned(capsys)
     assert not score["current"]
-    assert list(stages) == ["ingest", "annotate.cpu", "score"]
+    assert list(stages) == ["ingest", "annotate.cpu", "score", "command"]
     written = stages["ingest"]["written"]
     assert isinstance(written, int)
     assert stages["score"]["read"] == 3 * written  # the texts, and their lengths, of which the rates say twice as much

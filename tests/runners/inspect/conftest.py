@@ -7,12 +7,19 @@ import pytest
 
 from tests.made_once import made_once
 from tests.runners.inspect.asking import Asker, make_books, opened, served
+from tests.runners.inspect.photos_store import make_photos
 
 
 @pytest.fixture(scope="session")
 def books(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a finished store, which tests only read."""
     return made_once(tmp_path_factory, "inspected_books", make_books)
+
+
+@pytest.fixture(scope="session")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a store of pictures, which tests only read."""
+    return made_once(tmp_path_factory, "inspected_photos", make_photos)
 
 
 @pytest.fixture(scope="module")

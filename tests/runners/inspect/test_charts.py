@@ -10,9 +10,9 @@ import pytest
 
 from tests.property_sizes import scaled
 from tests.runners.inspect.opened_stores import ask, opened, write_store
+from winnow.pipelines.processes.cancelling import CancelledError, cancellable
 from winnow.runners.commands.main import main
 from winnow.runners.inspect import dimensions, measures
-from winnow.runners.inspect.cancelling import CancelledError, cancellable
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.schemas.errors import WinnowError
@@ -332,3 +332,39 @@ def test_a_request_that_is_cancelled_stops(file: Path, view: str) -> None:
     with cancellable(lambda: True), pytest.raises(CancelledError):
         ask(shown, view, **asked)
     assert ask(shown, view, **asked)
+
+
+def test_rules_of_two_lists_with_one_reason_are_counted_together_and_told_apart(tmp_path: Path) -> None:
+    file = write_store(tmp_path / "made", dedupe="")
+    text = file.read_text().replace("reason: lines", "reason: short")
+    file.write_text(text)  # `short` is in eligible and in keep
+    shown = opened(file)
+    rules = [one for one in ask(shown, "rules")["rules"] if one["reason"] == "short"]
+    assert [one["list"] for one in rules] == ["eligible", "keep"]
+    assert all(one["first"] > 0 for one in rules)
+    both = sum(one["first"] for one in rules)
+    (chart,) = ask(shown, "linked", dimensions=[{"column": "reason"}])["dimensions"]
+    assert [group["rows"] for group in chart["groups"] if group["label"] == "short"] == [both]
+    (chosen,) = ask(shown, "linked", dimensions=[{"column": "source"}], filters={"reason": ["short"]})["dimensions"]
+    assert sum(group["rows"] for group in chosen["groups"]) == both
+    assert ask(shown, "samples", filter={"first": "short"})["total"] == both
+    heat = [one for one in ask(shown, "heatmap")["rules"] if one["reason"] == "short"]
+    assert [one["all"]["first"] for one in heat] == [one["first"] for one in rules]
+    reasons = [one["reasons"] for one in ask(shown, "domains")["rows"]]
+    assert all(len(own) == len({one["reason"] for one in own}) for own in reasons)
+    assert sum(one["rows"] for own in reasons for one in own if one["reason"] == "short") == both
+    lost = [one for step in ask(shown, "funnel")["steps"] for one in step["lost"] if one["reason"] == "short"]
+    assert [one["rows"] for one in lost] == [one["first"] for one in rules]  # in the steps of their lists
+    values = {}
+    for one in rules:
+        edge = ask(shown, "samples", filter={"reason": "short"}, order="edge", list=one["list"])["rows"]
+        values[one["list"]] = {row["column"] for row in edge}
+    assert values == {"eligible": {"text.length.characters"}, "keep": {"text.length.lines"}}
+    for row in ask(shown, "samples", filter={"first": "short"}, size=50)["rows"]:
+        fires = [one["list"] for one in ask(shown, "sample", id=row["id"])["decision"]["rules"] if one["fires"]]
+        assert 1 <= len(fires) <= 4
+    in_keep = ask(shown, "samples", filter={"ranges": {"text.length.lines": [7, None]}, "first": "short"})["rows"]
+    long = next(row for row in in_keep if row["reasons"][0] == "short")
+    told = ask(shown, "sample", id=long["id"])["decision"]
+    assert [one["list"] for one in told["rules"] if one["fires"] and one["reason"] == "short"] == ["keep"]
+    assert "(keep)" in told["words"][0]

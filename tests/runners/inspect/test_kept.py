@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from winnow.runners.inspect.cancelling import CancelledError, cancellable, check_cancelled
+from winnow.pipelines.processes.cancelling import CancelledError, cancellable, check_cancelled
 from winnow.runners.inspect.kept import Kept
 
 
@@ -127,3 +127,22 @@ def test_what_stays_is_made_to_its_end_and_all_is_given_up_at_the_end() -> None:
     assert not work.given_up.wait(0.2)
     kept.end_all()
     assert work.given_up.wait(20)
+
+
+def test_who_waits_for_some_time_alone_gets_the_value_later() -> None:
+    kept, go = Kept(), threading.Event()
+
+    def make() -> Some:
+        go.wait(30)
+        return Some(1)
+
+    assert kept.within("value", make, 0.01) is None
+    go.set()
+    assert kept.within("value", make, 30) == Some(1)
+    assert kept.within("value", make, 0) == Some(1)
+
+    def fail() -> Some:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        kept.within("other", fail, 30)

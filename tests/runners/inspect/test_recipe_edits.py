@@ -7,6 +7,7 @@ import pytest
 
 from tests.runners.inspect.opened_stores import RECIPE, ask, opened, plan, write_store
 from winnow.runners.inspect.trials.recipe_edits import with_item, with_list_of, with_value, without_item
+from winnow.runners.inspect.trials.variables import with_variables
 from winnow.runners.inspect.view import AskedError
 
 TEXT = """\
@@ -190,21 +191,38 @@ def test_what_a_condition_takes_from_the_environment_is_not_written(
     monkeypatch.setenv("SITE", "private.example")
     file.write_text(
         file.read_text()
-        .replace("version: 1\n", "version: 1\nenvironment: {SITE: {default: site1.example}}\n")
+        .replace("version: 1\n", "version: 1\nenvironment: {SITE: {default: site1.example}, LEAST: {default: '12'}}\n")
         .replace("'site1.example'", "'${SITE}'")
+        .replace("text.length.characters < 12", '"text.length.characters < ${LEAST}"')
     )
     shown = opened(file)
-    move = {"reason": "site", "cut": 0, "value": 30}
-    assert ask(shown, "simulate", changes=[move], samples=0)["exact"]  # nothing is written
+    move = {"reason": "short", "cut": 0, "value": 30}
+    assert ask(shown, "simulate", changes=[move], samples=0)["kept"]  # nothing is written
     with pytest.raises(
-        AskedError, match=r"condition of site takes a value from the environment .* by hand in "
+        AskedError, match=r"condition of short takes this value from the environment .* by hand in "
     ) as told:
         ask(shown, "patch", changes=[move], save="new.yaml")
     assert "\n" not in str(told.value)
     assert not file.with_name("new.yaml").exists()
-    text = ask(shown, "patch", changes=[{"reason": "lines", "cut": 0, "value": 3}])["text"]
-    assert "${SITE}" in text
-    assert "private" not in text
+    condition = "samples.domain = 'private.example' and text.length.characters < 40"
+    for change, written in (
+        ({"reason": "lines", "cut": 0, "value": 3}, "samples.domain = '${SITE}' and text.length.characters < 40"),
+        ({"reason": "site", "cut": 0, "value": 30}, "samples.domain = '${SITE}' and text.length.characters < 30"),
+        (
+            {"reason": "site", "drop": f"{condition} or text.length.lines > 9"},
+            "samples.domain = '${SITE}' and text.length.characters < 40 or text.length.lines > 9",
+        ),
+        (
+            {"reason": "site", "drop": "text.length.lines > 9 and samples.domain != 'private.example'"},
+            "text.length.lines > 9 and samples.domain != '${SITE}'",
+        ),
+        ({"reason": "site", "drop": "text.length.lines > 9"}, "text.length.lines > 9"),
+        ({"reason": "short", "drop": "text.length.characters < 15"}, "text.length.characters < 15"),
+    ):
+        text = ask(shown, "patch", changes=[change])["text"]
+        assert written in text
+        assert "private" not in text
+        assert ("${LEAST}" in text) == (change["reason"] != "short")
 
 
 def test_moves_are_made_one_after_another_when_simulated_as_when_saved(file: Path) -> None:
@@ -227,3 +245,22 @@ def test_a_threshold_is_moved_once(file: Path, view: str, between: list[dict[str
         moves = [more | {"value": 20}, *between, more | {"value": 30}]
         with pytest.raises(AskedError, match="is moved twice; move it once"):
             ask(opened(file), view, changes=moves)
+
+
+@pytest.mark.parametrize(
+    ("written", "condition", "new", "found"),
+    [
+        ("a < ${N}", "a < 3", "a < 30", ("a < 30", False)),  # never `${N}0`
+        ("a < ${N} or b < 3", "a < 3 or b < 3", "a < 3 or b < 4", ("a < ${N} or b < 4", True)),
+        ("${WHAT} or b < 3", "a < 3 or b < 3", "a < 3 or c", ("${WHAT} or c", True)),
+        ("a = '$${x}${Y}'", "a = '${x}why'", "b or a = '${x}why'", ("b or a = '$${x}${Y}'", True)),
+        ("a = '${A}' or b = '${B}'", "a = 'x y' or b = 'z'", "b = 'z' or 'x y'", ("b = '${B}' or '${A}'", True)),
+        ("a", "a", "b = '${C}'", ("b = '$${C}'", True)),
+        ("${A}", "a", "b", ("b", False)),
+        ("x ${A}", "another text", "b", ("b", False)),
+    ],
+)
+def test_a_new_condition_has_the_variables_whose_values_it_keeps(
+    written: str, condition: str, new: str, found: tuple[str, bool]
+) -> None:
+    assert with_variables(written, condition, new) == found

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from tests.runners.inspect.asking import TOKEN, Asker, opened, served, wait_until
+from winnow.pipelines.processes.cancelling import cancelled_flag, check_cancelled
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.local import LocalStore
 from winnow.runners.inspect import frame as frame_module
 from winnow.runners.inspect import opened as opened_module
 from winnow.runners.inspect import view as view_module
-from winnow.runners.inspect.cancelling import cancelled_flag, check_cancelled
 from winnow.runners.inspect.frame import frame_of, progress_of
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.serving import server as server_module

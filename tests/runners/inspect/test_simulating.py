@@ -10,7 +10,7 @@ import pytest
 
 from tests.property_sizes import scaled
 from tests.runners.inspect.opened_stores import ask, opened, plan, write_store
-from winnow.runners.inspect.cancelling import CancelledError, cancellable
+from winnow.pipelines.processes.cancelling import CancelledError, cancellable
 from winnow.runners.inspect.frame import fill_frame, frame_of
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.trials import simulation

@@ -129,6 +129,7 @@ def test_a_cdxj_file_names_the_records(tmp_path: Path, crawl: Crawl, form: str) 
         ({"addresses": "nowhere.txt"}, SourceError, ("nowhere.txt",)),
         ({"cdxj": "words.txt"}, SourceError, ("words.txt:1", "filename")),
         ({"index": "other"}, SourceError, ("other", "warc_filename", "name, size")),
+        ({"index": "few", "sample": ArchiveSample(per_domain=3)}, SourceError, ("url_host_registered_domain", "url")),
         ({"index": "nothing"}, SourceError, ("nothing", "Parquet")),
         ({"index": "broken"}, SourceError, ("broken",)),
         ({"index": "https://example.org/index/"}, SourceError, ("cc-index-table.paths.gz",)),
@@ -138,7 +139,7 @@ def test_what_is_wrong_is_said_before_anything_is_read(
     tmp_path: Path,
     crawl: Crawl,
     monkeypatch: pytest.MonkeyPatch,
-    query: dict[str, str],
+    query: dict[str, object],
     kind: type[Exception],
     told: tuple[str, ...],
 ) -> None:
@@ -148,6 +149,9 @@ def test_what_is_wrong_is_said_before_anything_is_read(
     for folder in ("other", "nothing", "broken"):
         (tmp_path / folder).mkdir()
     pq.write_table(pa.table({"name": ["a"], "size": [1]}), tmp_path / "other/part.parquet")
+    (tmp_path / "few").mkdir()
+    few = {"url": ["https://a.is/"], "warc_filename": ["a"], "warc_record_offset": ["0"], "fetch_status": [200]}
+    pq.write_table(pa.table(few | {"warc_record_length": ["9"]}), tmp_path / "few/part.parquet")
     (tmp_path / "broken/part.parquet").write_bytes(b"PAR1" + b"x" * 100)
     if "index" in query:
         query = {"where": "fetch_status = 200", **query}

@@ -29,7 +29,7 @@ def test_a_crawl_on_s3_becomes_files_there_or_stays_where_it_is(
                 bucket.put(str(file.relative_to(crawl.folder)), file)
         stores = []
         for how in ("copy", "by_reference"):
-            query = ArchiveQuery(crawl=NAME, where=ICELANDIC, data=f"s3://{BUCKET}", robots=False, fetch=how)  # type: ignore[arg-type]
+            query = ArchiveQuery(crawl=NAME, where=ICELANDIC, data=f"s3://{BUCKET}", robots=False, fetch=how)
             asked = ArchiveAsk(query, open_location(f"s3://{BUCKET}/out/{how}"), "icelandic", 7)
             plan = plan_archive(asked)
             assert plan.records == 30

@@ -12,6 +12,7 @@ from tests.pipelines.fetch.archives.loopback import NAME, Answer, Crawl, Misbeha
 from tests.pipelines.fetch.archives.test_archives import ICELANDIC, ask, ingested
 from winnow.pipelines.fetch.archives import downloads, ranges
 from winnow.pipelines.fetch.archives.record_check import flaw_of
+from winnow.pipelines.fetch.archives.references import RangedObjects
 from winnow.pipelines.fetch.archives.stage import ArchiveAsk, fetch_archive, pending_tasks, plan_archive
 from winnow.pipelines.fetch.log import read_log
 from winnow.pipelines.fetch.outcome import Reason
@@ -150,6 +151,35 @@ def test_a_row_of_the_index_that_lies_costs_itself_alone(tmp_path: Path, crawl: 
     assert told["ok"] == 240 - 6
     if how == "short":
         assert len(ingested(tmp_path / "out", LocalStore(tmp_path / "out"))) == 234
+
+
+@pytest.mark.parametrize("how", ["file", "above", "beyond"])
+def test_what_is_no_place_is_not_referred_to(tmp_path: Path, crawl: Crawl, how: str) -> None:
+    change, reason = LIES[how]
+    index = lie(crawl, tmp_path / "index", lambda number, row: row | change(row) if number % 40 == 0 else row)
+    where = "fetch_status = 200"
+    with Server(crawl.folder) as server:
+        for place, data in (("http", server.address), ("folder", str(crawl.folder))):
+            query = ArchiveQuery(
+                crawl=NAME, where=where, index=str(index), data=data, robots=False, fetch="by_reference"
+            )
+            asked = ask(tmp_path / place, query)
+            fetch_archive(plan_archive(asked), asked)
+            told = reasons(asked)
+            assert told["ok"] == 234
+            assert set(told) == {"ok", reason}
+        rows = ingested(tmp_path / "folder", RangedObjects(LocalStore(tmp_path / "folder"))) if how == "file" else []
+    assert len(rows) == (234 if how == "file" else 0)
+
+
+def test_a_budget_ends_a_run_and_the_next_one_goes_on(
+    tmp_path: Path, crawl: Crawl, calm: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranges, "RANGE_BYTES", 1_000)
+    asked, _ = fetched(tmp_path, crawl, None, budget_bytes=20_000)
+    assert 0 < reasons(asked)["budget"] < 80
+    again, _ = fetched(tmp_path, crawl, None)
+    assert files_of(again) == calm
 
 
 def test_a_length_that_takes_in_the_next_record_is_no_record(tmp_path: Path, crawl: Crawl) -> None:

@@ -25,6 +25,7 @@ from winnow.pipelines.fetch.archives.stage import (
     plan_archive,
 )
 from winnow.pipelines.fetch.log import read_log
+from winnow.pipelines.fetch.progress import Progress
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.recipe.fetch import ArchiveQuery, FetchConfig
 
@@ -143,7 +144,7 @@ def test_whenever_a_run_is_killed_the_next_one_ends_with_the_same_objects(
 def test_progress_is_told_and_adds_up(tmp_path: Path, crawl: Crawl) -> None:
     asked = asked_for(tmp_path, crawl)
     plan = plan_archive(asked)
-    told = []
+    told: list[Progress] = []
     tally = fetch_archive(plan, asked, told.append)
     assert (told[-1].addresses_done, told[-1].addresses_all) == (400, 400)
     assert told[-1].bytes == plan.bytes == tally.bytes

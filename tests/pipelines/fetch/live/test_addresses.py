@@ -35,11 +35,11 @@ TEXT = "\n".join(TWO)
         ("list.txt", b"\xef\xbb\xbf" + TEXT.encode()),
         ("list.txt", TEXT.encode("utf-16")),
         ("list.txt", TEXT.encode("latin-1")),
-        ("list.txt.gz", gzip.compress(TWO[0].encode() + b"\n") + gzip.compress(TWO[1].encode())),
-        ("list.txt", gzip.compress(TEXT.encode())),  # whatever it is called
+        ("list.txt.gz", gzip.compress(TWO[0].encode() + b"\n", mtime=0) + gzip.compress(TWO[1].encode(), mtime=0)),
+        ("list.txt", gzip.compress(TEXT.encode(), mtime=0)),  # whatever it is called
         ("list.zst", zstandard.compress(TEXT.encode())),
         ("list.csv", f'id,url\n1,{TWO[0]}\n2,"{TWO[1]}"\n'.encode()),
-        ("list.csv.gz", gzip.compress(f"url\n{TWO[0]}\n{TWO[1]}\n".encode())),
+        ("list.csv.gz", gzip.compress(f"url\n{TWO[0]}\n{TWO[1]}\n".encode(), mtime=0)),
         ("list.tsv", f"url\tid\n{TWO[0]}\t1\n{TWO[1]}\t2\n".encode()),
         ("list.jsonl", f'{{"url": "{TWO[0]}"}}\n\n{{"url": "{TWO[1]}"}}\n'.encode()),
         ("list.jsonl.zst", zstandard.compress(f'"{TWO[0]}"\n"{TWO[1]}"\n'.encode())),
@@ -80,7 +80,7 @@ def test_lines_that_are_no_rows_stay_lines(tmp_path: Path) -> None:
     [
         ("list.csv", b"id,link\n1,https://a.example/\n", ("'url'", "id, link", "column")),
         ("list.jsonl", b'{"link": "https://a.example/"}\n', ("'url'", "link", "column")),
-        ("list.txt.gz", gzip.compress(b"https://a.example/\n" * 1000)[:-20], ("list.txt.gz",)),
+        ("list.txt.gz", gzip.compress(b"https://a.example/\n" * 1000, mtime=0)[:-20], ("list.txt.gz",)),
         ("list.parquet", b"PAR1 and nothing more", ("list.parquet",)),
     ],
 )

@@ -1,5 +1,7 @@
 """Manifests and task commits as columns: the same rows as objects would be, in far less memory."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
@@ -137,3 +139,17 @@ def test_a_set_of_hashes_has_what_was_put_in(texts: list[str], other: str) -> No
     assert all(text in known for text in texts)
     assert (other in known) == (other in texts)
     assert len(known) == len(set(texts))
+
+
+@given(ROWS)
+def test_a_layer_is_aligned_with_the_samples_that_it_is_over(some: list[ManifestRow]) -> None:
+    distinct = list({row.shard: replace(row, samples=row.object) for row in some}.values())
+    samples = ManifestRows.of(distinct)
+    over = ManifestRows.of(replace(row, object=f"layers/x/{row.shard}", values="", bytes=1) for row in distinct)
+    assert over.aligned(samples)
+    assert samples.aligned(samples)
+    for number in range(len(distinct)):
+        for change in ({"rows": -1}, {"samples": "elsewhere"}, {"shard": "zz"}):
+            other = [replace(row, **change) if at == number else row for at, row in enumerate(distinct)]
+            assert not ManifestRows.of(other).aligned(samples)
+        assert not ManifestRows.of(distinct[:number] + distinct[number + 1 :]).aligned(samples)

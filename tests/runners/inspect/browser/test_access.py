@@ -33,6 +33,7 @@ PLACES = (
     "domains?site=large.example",
     "duplicates",
     "quarantine",
+    "fetched",
     "shards",
     "diff",
     "sql?query=SELECT * FROM samples LIMIT 3",

@@ -121,6 +121,19 @@ def test_from_duplicates_to_who_is_in_a_cluster_and_why_one_stays(walk: Walk) ->
     assert walk.clicks <= 3
 
 
+def test_a_bar_of_the_sizes_of_clusters_lists_those_alone(walk: Walk) -> None:
+    walk.click("nav >> text=Duplicates")
+    bars = "[aria-label='Clusters by their number of rows'] button"
+    assert walk.tab.locator(f"{bars}:enabled").count() == 1  # all are pairs
+    walk.click(f"{bars}:enabled")
+    assert "of 2 rows" in walk.text("[aria-label=Clusters] header")
+    assert walk.tab.locator("[aria-label=Clusters] li").count() == 8
+    assert "size=2" in walk.tab.url
+    walk.tab.goto(walk.tab.url.replace("size=2", "size=5-9"))
+    walk.settle()
+    assert "No cluster of this size" in walk.text("[aria-label=Clusters]")
+
+
 def test_back_takes_a_step_back_and_an_address_shows_the_same(walk: Walk) -> None:
     walk.click("a:has-text('Korean')")
     walk.drag("input[type=range]", 0.35)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.faults.winnow import ended, run_here
 from tests.runners.inspect.views.sites_store import ask, opened, recipe, rows_of
-from winnow.runners.inspect.view import UnavailableError
+from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.schemas.languages.counts import family_of
 
 
@@ -50,6 +50,9 @@ def test_the_funnel_counts_as_the_plan_and_row_by_row(mixed: Path) -> None:
         if phase:
             counts = Counter(row["reason"] for row in rows if row["reason"] in own)
             assert {one["reason"]: one["rows"] for one in steps[name]["lost"]} == counts
+            for one in steps[name]["lost"]:
+                lost = sum(row["text.length.bytes"] for row in rows if row["reason"] == one["reason"])
+                assert one["values"] == {"rows": one["rows"], "bytes": lost, "tokens": lost}
     assert steps["kept"]["values"]["rows"] == plan["rules"]["kept"]["rows"]
     assert steps["kept"]["values"]["bytes"] == plan["rules"]["kept"]["bytes"]
     mixture = ask(shown, "mixture")
@@ -127,3 +130,31 @@ def test_what_is_not_there_yet_is_said_with_the_command_that_makes_it(sites: Pat
     answer = ask(shown, "funnel")
     assert answer["undecided"]
     assert list(steps_of(answer)) == ["records", "samples"]
+
+
+PHOTOS = """\
+version: 1
+store: {path: store}
+sources: {photos: {root: photos, files: ["*.jpg"], format: image_folder, class: public}}
+annotate: [image.geometry]
+keep: [{drop: list_max(image.geometry.height) < 100 or samples.source.path = 'b.jpg', reason: low, when_null: drop}]
+"""
+
+
+def test_pictures_are_counted_in_pixels_by_the_funnel_and_by_the_simulator(photos: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(photos, folder)
+    (folder / "recipe.yaml").write_text(PHOTOS)
+    shown = opened(folder / "recipe.yaml")
+    assert ask(shown, "units")["units"] == ["bytes", "pixels"]
+    steps = steps_of(ask(shown, "funnel"))
+    whole, left = (steps[name]["values"]["pixels"] for name in ("samples", "kept"))
+    assert (steps["kept"]["values"]["rows"], steps["samples"]["values"]["rows"]) == (1, 3)
+    lost = {one["reason"]: one["values"]["pixels"] for one in steps["kept"]["lost"]}
+    assert lost == {"low": whole - left}
+    assert whole > left > 10_000
+    found = ask(shown, "simulate", changes=[{"reason": "low", "remove": True}], unit="pixels")
+    assert found["kept"] == {"before": {"rows": 1, "pixels": left}, "after": {"rows": 3, "pixels": whole}}
+    assert [(one["amount_before"], one["amount_after"]) for one in found["by_source"]] == [(left, whole)]
+    with pytest.raises(AskedError, match="no row has seconds"):
+        ask(shown, "simulate", changes=[{"reason": "low", "remove": True}], unit="seconds")

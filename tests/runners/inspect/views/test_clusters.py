@@ -11,7 +11,8 @@ import pytest
 
 from tests.faults.winnow import ended, run_here
 from tests.runners.inspect.views.sites_store import ask, opened, rows_of
-from winnow.runners.inspect.view import UnavailableError
+from winnow.runners.inspect import clusters_shown
+from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.schemas.errors import WinnowError
 
 
@@ -34,6 +35,25 @@ def test_the_clusters_are_those_that_the_command_lists(sites: Path, kind: str) -
     assert found["sizes"] == expected["sizes"]
     assert found["summary"]["surplus"] == expected["surplus"]
     assert found["summary"]["stale"] is expected["stale"] is False
+
+
+@pytest.mark.parametrize("most", [10_000, 3])
+def test_a_size_that_is_chosen_lists_its_clusters_alone(
+    sites: Path, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = opened(sites / "recipe.yaml")
+    monkeypatch.setattr(clusters_shown, "MOST", most)  # with few of all kept, those of a size are counted anew
+    sizes = ask(shown, "clusters", kind="near")["sizes"]
+    bounds = {"2": (2, 2), "3-4": (3, 4), "5-9": (5, 9)}
+    assert sum(count > 0 for name, count in sizes.items() if name in bounds) > 1
+    for name, (low, high) in bounds.items():
+        found = ask(shown, "clusters", kind="near", size=name)
+        assert (found["total"], found["sizes"]) == (sizes[name], sizes)
+        assert len(found["rows"]) == min(most, 20, sizes[name])
+        assert all(low <= row["rows"] <= high for row in found["rows"])
+    assert ask(shown, "clusters", kind="near", size="1000+")["rows"] == []
+    with pytest.raises(AskedError, match="there is no '1'"):
+        ask(shown, "clusters", kind="near", size="1")
 
 
 def test_the_row_that_stays_is_the_one_for_which_the_plan_drops_the_others(sites: Path, tmp_path: Path) -> None:

@@ -68,6 +68,7 @@ def test_a_filter_an_order_and_a_part_of_a_name_choose_among_them(sites: Path) -
             {"ranges": {"text.length.bytes": [200, 600]}},
             lambda row: 200 <= row["text.length.bytes"] <= 600,
         ),
+        ({"domain": [None]}, lambda row: row["domain"] is None),
         ({"domain": "site3.example"}, lambda row: row["domain"] == "site3.example"),
     ):
         some = [row for row in rows if meets(row)]

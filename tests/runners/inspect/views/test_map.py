@@ -19,7 +19,7 @@ from winnow.pipelines.query.vector_map import (
     neighbours,
     spread_rows,
 )
-from winnow.runners.inspect.view import UnavailableError
+from winnow.runners.inspect.view import AskedError, UnavailableError
 
 SUBJECTS = {
     "ships": "The harbour was full of ships and sailors, and every captain waited for the tide and the wind.",
@@ -147,6 +147,51 @@ def test_the_map_of_a_store_has_its_rows_in_clusters_by_subject(embedded: Path) 
     assert len(fewer["points"]["x"]) <= 30
 
 
+def test_a_part_of_the_map_is_a_filter_of_all_views_and_stays_the_same_part(embedded: Path) -> None:
+    shown = opened(embedded / "recipe.yaml")
+    points = ask(shown, "map")["points"]
+    places = list(zip(points["x"], points["y"], points["row"], points["cluster"], strict=True))
+    box = [-0.5, 1.0, -1.0, 0.25]
+    inside = sorted(row for x, y, row, _ in places if box[0] <= x <= box[1] and box[2] <= y <= box[3])
+    assert 0 < len(inside) < 150
+    part = {"layer": "text.embedding", "box": box}
+    found = ask(shown, "samples", filter={"map": part}, size=100)
+    assert found["total"] == len(inside)
+    assert {row["row"] for row in found["rows"]} <= {*inside}
+    assert ask(shown, "linked", dimensions=[{"column": "language"}], filter={"map": part})["rows"] == len(inside)
+    assert ask(shown, "domains", filter={"map": part})["whole"]["rows"] == len(inside)
+    of_cluster = {"layer": "text.embedding", "cluster": 1}
+    assert ask(shown, "samples", filter={"map": of_cluster})["total"] == sum(one[3] == 1 for one in places)
+    length = {"text.embedding.tokens": [0, 20]} if "text.embedding.tokens" in shown.tables.columns else {}
+    among = {"ranges": length, "kept": None}
+    drawn = ask(shown, "map", filter=among)["points"]
+    assert ask(shown, "samples", filter={"map": {**of_cluster, "among": among}})["total"] == drawn["cluster"].count(1)
+    both = ask(shown, "samples", filter={"map": part, "text": "harbour"}, size=100)
+    harbour = ask(shown, "samples", filter={"text": "harbour"}, size=100)["rows"]
+    assert {row["row"] for row in both["rows"]} == {row["row"] for row in harbour} & {*inside}
+    again = opened(embedded / "recipe.yaml")  # another start
+    assert ask(again, "samples", filter={"map": part})["total"] == len(inside)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        [1],
+        {"layer": "text.embedding"},
+        {"layer": "text.embeding", "cluster": 0},
+        {"layer": "text.embedding", "cluster": True},
+        {"layer": "text.embedding", "cluster": 0, "box": [0, 1, 0, 1]},
+        {"layer": "text.embedding", "box": [0, 1, 0]},
+        {"layer": "text.embedding", "box": [0, 1, 0, "1"]},
+        {"layer": "text.embedding", "cluster": 0, "among": {"map": {"layer": "text.embedding", "cluster": 0}}},
+        {"layer": "text.embedding", "cluster": 0, "among": {"x": 1}},
+    ],
+)
+def test_a_part_that_no_map_has_is_refused(embedded: Path, part: object) -> None:
+    with pytest.raises(AskedError):
+        ask(opened(embedded / "recipe.yaml"), "samples", filter={"map": part})
+
+
 def test_the_table_for_embedding_atlas_has_edited_texts_and_is_known_to_forget(embedded: Path, tmp_path: Path) -> None:
     folder = tmp_path / "copy"
     shutil.copytree(embedded, folder)
@@ -197,3 +242,49 @@ def test_a_store_without_embeddings_says_what_to_run(sites: Path) -> None:
     assert rows_of(shown)
     with pytest.raises(UnavailableError, match="run: winnow annotate"):
         ask(shown, "map")
+
+
+def test_an_export_that_asks_for_a_map_has_one_of_its_samples_beside_it(embedded: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(embedded, folder)
+    asked = (
+        "mix: {unit: samples, budget: 60}\nexport: [{jsonl: {path: out, compression: none, atlas: text.embedding}}]\n"
+    )
+    (folder / "recipe.yaml").write_text(RECIPE + asked)
+    said = ended(run_here(folder, "export", "recipe.yaml", "--workers", "1"))
+    file = folder / "out.atlas.parquet"
+    rows = pq.read_table(file).to_pylist()
+    lines = [line for one in folder.glob("out/**/*.jsonl*") for line in lines_of(one)]
+    assert len(lines) == 60
+    assert {row["id"] for row in rows} == {line["id"] for line in lines}
+    assert all("@postamt.se" not in row["text"] for row in rows)
+    assert "60 rows of text.embedding on a map" in said.replace(",", "")
+    written = file.stat().st_mtime_ns
+    ended(run_here(folder, "export", "recipe.yaml", "--workers", "1"))  # both are there
+    assert file.stat().st_mtime_ns == written
+    file.unlink()
+    ended(run_here(folder, "export", "recipe.yaml", "--workers", "1"))
+    assert pq.read_table(file).to_pylist() == rows
+    gone = ended(run_here(folder, "forget", "recipe.yaml", "--id", rows[0]["id"]))
+    assert "out.atlas.parquet" in gone
+    for wrong, why in (("text.language", "no layer of vectors"), ("text.embeding", "did you mean")):
+        (folder / "recipe.yaml").write_text(RECIPE + asked.replace("atlas: text.embedding", f"atlas: {wrong}"))
+        done = run_here(folder, "plan", "recipe.yaml")
+        assert done.status != 0
+        assert "export[0].jsonl.atlas" in done.err
+        assert why in done.err
+
+
+def lines_of(file: Path) -> list[dict[str, object]]:
+    """The rows of an export as JSON lines."""
+    return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+
+
+def test_a_map_has_no_text_whose_edits_were_measured_by_other_settings(embedded: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(embedded, folder)
+    (folder / "recipe.yaml").write_text(RECIPE.replace("kinds: [email]", "kinds: [email, phone]"))
+    done = run_here(folder, "vectors", "recipe.yaml", "--atlas", "atlas.parquet", "--layer", "text.embedding")
+    assert done.status != 0
+    assert "winnow annotate" in done.err
+    assert not (folder / "atlas.parquet").exists()

@@ -13,35 +13,12 @@ from PIL import Image
 
 from tests.faults.winnow import ended, run_here
 from tests.runners.inspect.views.sites_store import ask, opened
+from winnow.pipelines.processes.cancelling import CancelledError, cancellable
 from winnow.pipelines.query.find_sample import Place, Sample
-from winnow.runners.inspect.cancelling import CancelledError, cancellable
 from winnow.runners.inspect.pictures import SIZES, blurred_items, picture
 from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.runners.inspect.views import sample
 from winnow.runners.inspect.views.sample import media_of
-
-PICTURES = Path("runners/demo/pictures").resolve()
-RECIPE = """\
-version: 1
-store: {path: store}
-sources: {photos: {root: photos, files: ["*.jpg"], format: image_folder, class: public}}
-annotate: [image.geometry]
-dedupe: {image_bytes: {}}
-"""
-
-
-@pytest.fixture(scope="module")
-def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A picture twice, with words in its metadata, and a file that is none."""
-    folder = tmp_path_factory.mktemp("pictures")
-    (folder / "photos").mkdir()
-    with Image.open(PICTURES / "harbour.jpg") as image:
-        image.save(folder / "photos" / "a.jpg", comment=b"<script>alert(1)</script>", quality=90)
-    shutil.copy(folder / "photos" / "a.jpg", folder / "photos" / "b.jpg")
-    (folder / "photos" / "c.jpg").write_bytes((PICTURES / "harbour.jpg").read_bytes()[:2000])
-    (folder / "recipe.yaml").write_text(RECIPE)
-    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
-    return folder
 
 
 def ids_of(folder: Path) -> dict[str, str]:
@@ -113,19 +90,38 @@ def test_a_cluster_of_pictures_names_what_the_page_asks_pictures_of(photos: Path
     ]
 
 
+def test_the_grid_has_the_samples_with_pictures_alone_and_says_what_the_first_is(photos: Path, books: Path) -> None:
+    shown, ids = opened(photos / "recipe.yaml"), ids_of(photos)
+    found = ask(shown, "samples", pictures=True, size=50)
+    assert found["total"] == 3
+    assert {row["id"] for row in found["rows"]} == {*ids.values()}
+    assert {(row["items"], row["mime"], row["blurred"]) for row in found["rows"]} == {(1, "image/jpeg", False)}
+    for row in found["rows"]:
+        if row["id"] != ids["c.jpg"]:
+            assert picture(shown, row["id"], "0", "96", str(row["row"])) == picture(shown, row["id"], "0", "96")
+    wrong = str(1 - found["rows"][0]["row"])  # another sample's number: the id decides
+    assert picture(shown, ids["a.jpg"], "0", "96", wrong) == picture(shown, ids["a.jpg"], "0", "96")
+    for bad in ("x", "-1", "4294967296"):
+        with pytest.raises(AskedError):
+            picture(shown, ids["a.jpg"], "0", "96", bad)
+    assert ask(shown, "samples", pictures=True, filter={"text": "harbour"})["rows"] == []
+    of_texts = opened(books / "recipe.yaml")
+    assert ask(of_texts, "samples")["total"] == 20
+    assert ask(of_texts, "samples", pictures=True)["total"] == 0
+
+
 def test_an_item_is_blurred_by_the_layer_that_is_of_its_kind() -> None:
     media = [{"mime": mime} for mime in ("image/png", "video/mp4", "image/png", "video/mp4")]
     samples = pa.RecordBatch.from_pylist([{"media": media}])
     of_pictures = pa.RecordBatch.from_pylist([{"score": [0.1, None, 0.9, None]}])
     of_videos = pa.RecordBatch.from_pylist([{"score_worst": [None, 0.1, None, 0.9]}])
-    place = cast(Place, None)
     for layers, blurred in (
         ({}, set()),
         ({"image.nsfw": of_pictures}, {1, 2, 3}),  # what is not measured is never safe
         ({"image.nsfw": of_pictures, "video.nsfw": of_videos}, {2, 3}),
         ({"video.nsfw": of_videos}, {3}),
     ):
-        assert blurred_items(Sample(place, {"samples": samples, **layers})) == blurred
+        assert blurred_items({"samples": samples, **layers}) == blurred
 
 
 def test_of_very_many_media_the_first_are_told_and_the_others_counted(monkeypatch: pytest.MonkeyPatch) -> None:

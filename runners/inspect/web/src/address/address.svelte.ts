@@ -4,7 +4,7 @@ export type Query = ReadonlyMap<string, string>;
 export type Edits = Readonly<Record<string, string | null>>;
 
 /** What is chosen on one page and holds on the others. */
-const SHARED = new Set(["source", "language", "reason", "first", "kept", "domain", "day", "text", "changes"]);
+const SHARED = new Set(["source", "language", "reason", "first", "kept", "domain", "day", "text", "map", "changes", "unit"]);
 const RANGE = "range.";
 
 export function isShared(key: string): boolean {
@@ -13,7 +13,7 @@ export function isShared(key: string): boolean {
 
 /** Whether a choice says which rows are meant. */
 function isOfRows(key: string): boolean {
-  return isShared(key) && key !== "changes";
+  return isShared(key) && key !== "changes" && key !== "unit";
 }
 
 export interface Place {

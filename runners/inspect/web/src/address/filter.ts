@@ -2,10 +2,17 @@
 
 import type { Filter, Range } from "../server/answers";
 import type { Edits, Query } from "./address.svelte";
-import { selection } from "./selection.svelte";
+import { inWords, mapPartOf } from "./map_part";
 
 const TEXTS = ["source", "language", "reason", "first", "domain", "text"] as const;
 const RANGE = "range.";
+/** Rows of files that have no addresses, as a site. */
+export const NO_ADDRESS = "(no address)";
+
+/** A site as views know it, from its name on the page. */
+export function domainOf(site: string): string | [null] {
+  return site === NO_ADDRESS ? [null] : site;
+}
 
 export type Choice = { key: string; name: string; value: string };
 
@@ -15,9 +22,11 @@ export function filterOf(query: Query): Filter {
     const value = query.get(key);
     if (value) filter[key] = value;
   }
+  if (filter.domain) filter.domain = domainOf(query.get("domain") ?? "");
   const kept = query.get("kept");
   if (kept) filter.kept = kept === "yes";
-  if (selection.rows.length) filter.rows = selection.rows;
+  const part = mapPartOf(query);
+  if (part) filter.map = part;
   const days = daysIn(...daysOf(query));
   if (days.length) filter.day = days;
   const ranges = rangesOf(query);
@@ -69,6 +78,8 @@ export function choicesOf(query: Query): Choice[] {
   if (kept) choices.push({ key: "kept", name: "decision", value: kept === "yes" ? "kept" : "dropped" });
   const day = query.get("day");
   if (day) choices.push({ key: "day", name: "day", value: day.replace("..", " to ") });
+  const part = mapPartOf(query);
+  if (part) choices.push({ key: "map", name: "map", value: inWords(part) });
   for (const [key, value] of query) {
     if (key.startsWith(RANGE)) choices.push({ key, name: key.slice(RANGE.length), value: value.replace("..", " to ") });
   }

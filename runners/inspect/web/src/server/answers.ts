@@ -1,6 +1,6 @@
 /** What the server's views answer, by the view's name. */
 
-import type { Cluster, Clusters, Diff, Domains, Families, MapPoints, Mixture, Quarantine, Shards } from "./answers_data";
+import type { Cluster, Clusters, Diff, Domains, Families, Fetched, MapPoints, Mixture, Quarantine, Shards } from "./answers_data";
 import type { Heatmap, Histogram, Linked, Patch, Rules, Simulated } from "./answers_rules";
 import type { Sample, Samples } from "./answers_samples";
 
@@ -16,11 +16,21 @@ export interface Filter {
   reason?: string;
   first?: string;
   kept?: boolean;
-  domain?: string;
+  /** A site; null for rows of files that have no addresses. */
+  domain?: string | [null];
   day?: readonly string[];
   text?: string;
   ranges?: Record<string, Range>;
-  rows?: readonly number[];
+  map?: MapPart;
+}
+
+/** A part of a map, and the rows that the map was drawn of. */
+export interface MapPart {
+  layer: string;
+  /** The least and the greatest x, the least and the greatest y. */
+  box?: readonly [number, number, number, number];
+  cluster?: number;
+  among?: Filter;
 }
 
 export interface Progress {
@@ -63,7 +73,7 @@ export interface StoreAnswer {
 
 export interface Funnel {
   units: string[];
-  steps: { name: string; detail: string; values: Record<string, number | null>; lost: { reason: string; rows: number }[] }[];
+  steps: { name: string; detail: string; values: Record<string, number | null>; lost: { reason: string; rows: number; values?: Record<string, number> }[] }[];
   /** Why the rules decide nothing here. */
   undecided: string | null;
 }
@@ -105,6 +115,7 @@ export interface Answers {
   clusters: Clusters;
   cluster: Cluster;
   quarantine: Quarantine;
+  fetched: Fetched;
   shards: Shards;
   diff: Diff;
   mixture: Mixture;
@@ -113,6 +124,7 @@ export interface Answers {
   sql: SqlTable;
   map: MapPoints;
   words: Words;
+  units: { units: string[] };
 }
 
 export type View = keyof Answers;

@@ -49,6 +49,8 @@ export interface Clusters {
   of_items: boolean;
   summary: { means: string; of: string; rows: number; clusters: number; rows_in_clusters: number; surplus: number; share: number; stale: boolean | null };
   sizes: Record<string, number>;
+  /** The size whose clusters alone are listed; empty for all. */
+  size: string;
   alarms: { message: string }[];
   remarks: string[];
   page: number;
@@ -111,6 +113,17 @@ export interface Quarantine {
   rows: QuarantineRow[];
   page: number;
   pages: number;
+}
+
+export interface FetchedSource {
+  source: string;
+  addresses: number;
+  ended: { decision: string; reason: string; addresses: number; size: number }[];
+  sites: { site: string; addresses: number; fetched: number; refused: number; failed: number; bytes: number }[];
+}
+
+export interface Fetched {
+  sources: FetchedSource[];
 }
 
 export interface Shard {

@@ -71,15 +71,15 @@ export interface Histogram {
 }
 
 /** Rows, and the amount in the unit that was asked for. */
-export interface Amount {
+export interface Amount extends Record<string, number> {
   rows: number;
-  bytes?: number;
-  tokens?: number;
 }
 
 export interface BeforeAfter {
   before: number;
   after: number;
+  amount_before: number;
+  amount_after: number;
 }
 
 export interface Simulated {

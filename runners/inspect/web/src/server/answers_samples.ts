@@ -11,6 +11,12 @@ export interface SampleRow {
   modality?: string;
   reasons?: string[];
   bytes?: number;
+  /** Its number in the store, by which it is found at once. */
+  row?: number;
+  /** In a grid: how many pictures and videos it has; what the first is, and whether that is blurred. */
+  items?: number;
+  mime?: string | null;
+  blurred?: boolean;
   /** Of samples beside a threshold: what is measured, and where the line is. */
   value?: number | null;
   column?: string;

@@ -18,6 +18,7 @@ export const PAGES: readonly Page[] = [
   { name: "domains", title: "Domains", key: "d", load: () => import("../pages/domains/Domains.svelte") },
   { name: "duplicates", title: "Duplicates", key: "u", load: () => import("../pages/duplicates/Duplicates.svelte") },
   { name: "quarantine", title: "Quarantine", key: "q", load: () => import("../pages/quarantine/Quarantine.svelte") },
+  { name: "fetched", title: "Fetched", key: "t", load: () => import("../pages/fetched/Fetched.svelte") },
   { name: "shards", title: "Shards", key: "a", load: () => import("../pages/shards/Shards.svelte") },
   { name: "diff", title: "Diff", key: "f", load: () => import("../pages/diff/Diff.svelte") },
   { name: "map", title: "Map", key: "m", load: () => import("../pages/map/Map.svelte") },

@@ -55,6 +55,11 @@ export function seconds(value: number): string {
   return `${(value / 3600).toFixed(1)} h`;
 }
 
+/** The same with the unit's name, where the value does not say it. */
+export function withUnit(value: number, unit: string): string {
+  return unit === "bytes" || unit === "seconds" ? inUnit(value, unit) : `${count(value)} ${unit}`;
+}
+
 /** A value of a unit that the server names. */
 export function inUnit(value: number, unit: string): string {
   if (unit === "bytes") return bytes(value);

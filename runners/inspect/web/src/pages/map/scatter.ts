@@ -1,4 +1,4 @@
-/** Where the points of a map are on a canvas, and which of them lie at a place or within a box. */
+/** Where the points of a map are on a canvas, which of them lies at a place, and what a box covers. */
 
 export interface Box {
   left: number;
@@ -15,6 +15,8 @@ export interface Frame {
 }
 
 const MARGIN = 12;
+/** Of a place, as the server rounds it. */
+const DIGITS = 4;
 
 export function frameOf(x: readonly number[], y: readonly number[], wide: number, tall: number): Frame {
   const [left, right] = ends(x);
@@ -32,15 +34,10 @@ export function boxOf(one: readonly [number, number], other: readonly [number, n
   };
 }
 
-/** The numbers of the points in a box of pixels. */
-export function within(x: readonly number[], y: readonly number[], frame: Frame, box: Box): number[] {
-  const found: number[] = [];
-  for (let at = 0; at < x.length; at += 1) {
-    const px = (x[at] ?? 0) * frame.scale + frame.dx;
-    const py = (y[at] ?? 0) * frame.scale + frame.dy;
-    if (px >= box.left && px <= box.right && py >= box.top && py <= box.bottom) found.push(at);
-  }
-  return found;
+/** A box of pixels in the places of data: the least and the greatest x, the least and the greatest y. */
+export function placesOf(frame: Frame, box: Box): [number, number, number, number] {
+  const place = (pixel: number, from: number): number => Number(((pixel - from) / frame.scale).toFixed(DIGITS));
+  return [place(box.left, frame.dx), place(box.right, frame.dx), place(box.top, frame.dy), place(box.bottom, frame.dy)];
 }
 
 /** The number of the point nearest to a pixel, if it is within reach; else null. */
