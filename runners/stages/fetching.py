@@ -231,5 +231,4 @@ class _Command:
         )
         with waiting(self.console, "fetch", f"{source.name}  reading the list"):
             plan = plan_addresses(asked)
-        is_any_left = plan.pending > 0 or (plan.sites is not None and len(plan.sites) > 0)
-        return _Planned(planned_list(source.name, plan), is_any_left, partial(fetch_addresses, plan, asked))
+        return _Planned(planned_list(source.name, plan), plan.is_any_left, partial(fetch_addresses, plan, asked))
