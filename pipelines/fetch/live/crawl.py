@@ -36,6 +36,7 @@ from winnow.schemas.recipe.fetch import Sitemaps
 __all__ = ["LiveAsk", "LivePlan", "fetch_addresses", "plan_addresses"]
 
 _FEW: Final = 1_024
+_LARGE: Final = 64 << 10  # bytes of a body that is judged beside the event loop
 _NAMED: Final = ("url", "canonical", "domain")
 
 
@@ -212,7 +213,11 @@ class Pages:
             etag=last.text("etag"),
             last_modified=last.text("last-modified"),
         )
-        refusal = stated_refusal(last, self._opt_out) if decision is Decision.FETCHED else None
+        refusal = None
+        if decision is Decision.FETCHED and last.body.size > _LARGE:
+            refusal = await asyncio.to_thread(stated_refusal, last, self._opt_out)
+        elif decision is Decision.FETCHED:
+            refusal = stated_refusal(last, self._opt_out)
         if refusal is not None:
             outcome = replace(outcome, decision=Decision.REFUSED, reason=refusal.reason, detail=refusal.detail)
         if outcome.decision not in (Decision.FETCHED, Decision.REVISITED):

@@ -23,7 +23,7 @@ from winnow.pipelines.fetch.live.addresses import read_addresses
 from winnow.pipelines.fetch.live.exchange import Failed
 from winnow.pipelines.fetch.live.places import place_of
 from winnow.pipelines.fetch.live.queue import QUEUE, Queue, write_queue
-from winnow.pipelines.fetch.log import LATER, MAX_DETAIL, MAX_URL, clean, load_log, log_engine
+from winnow.pipelines.fetch.log import LATER, LIST, MAX_DETAIL, MAX_URL, clean, load_log, log_engine, log_path
 from winnow.pipelines.fetch.outcome import LOG, REASONS, Reason, decision_without_record
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.store.facade import ObjectStore
@@ -89,6 +89,7 @@ class LivePlan:
     queue: Queue
     sites: Queue | None  # whose sitemaps are to be read first; None if none are
     list_rows: Path  # rows of the log for the lines that are asked for nothing
+    is_any_left: bool  # or the log says of the list what there is to say
 
     @property
     def repeated(self) -> int:
@@ -138,7 +139,17 @@ def plan_addresses(asked: LiveAsk) -> LivePlan:
         queue = write_queue(_pending(engine), folder, "pending")
         sites = None if asked.addresses.sitemaps is None else write_queue(_sites(engine), folder, "sites")
         counts = Counter({REASONS[row["reason"]]: row["count"] for row in refused.to_pylist()})
-        return LivePlan(lines, found, counts, done, queue, sites, Path(folder.name) / _LIST_ROWS)
+        rows = Path(folder.name) / _LIST_ROWS
+        is_any_left = bool(len(queue) or sites) or not _is_put(asked.objects, rows)
+        return LivePlan(lines, found, counts, done, queue, sites, rows, is_any_left)
+
+
+def _is_put(objects: ObjectStore, rows: Path) -> bool:
+    """Whether the log has these rows of the list."""
+    try:
+        return objects.size(log_path(LIST)) == rows.stat().st_size and objects.read(log_path(LIST)) == rows.read_bytes()
+    except FileNotFoundError:
+        return False
 
 
 def _write_list_rows(engine: duckdb.DuckDBPyConnection, file: Path) -> None:
