@@ -243,4 +243,4 @@ class _Command:
         if lanes:
             run.job("fetch", lambda pipeline: pipeline | RunLanes(lanes, asked), len(lanes))
         tally.merge(finish_lanes(asked, tell))
-        tell(Progress(plan.addresses, plan.addresses, tally.bytes, tally.requests, 0, {}))
+        tell(tally.progress(tally.addresses))

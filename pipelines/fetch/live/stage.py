@@ -28,7 +28,7 @@ from winnow.pipelines.fetch.live.planning import LiveAsk, LivePlan, domain_order
 from winnow.pipelines.fetch.live.queue import QUEUE, Queue, write_queue
 from winnow.pipelines.fetch.live.segments import gather_host_files
 from winnow.pipelines.fetch.log import FOLDER, LIST, log_path
-from winnow.pipelines.fetch.outcome import Reason
+from winnow.pipelines.fetch.outcome import Decision, Reason, decision_without_record
 from winnow.pipelines.fetch.progress import Progress, Tally
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.running.run_tasks import RunTasks
@@ -40,6 +40,7 @@ from winnow.schemas.identity import digest
 LANES: Final = "lanes/"
 """The addresses of lanes, in the fetched folder, while a stage runs."""
 _LEAST: Final = -(1 << 63)
+_TALLY: Final = ".json"
 
 Tell = Callable[[Progress], None]
 
@@ -88,18 +89,28 @@ def _put(asked: LiveAsk, lane: Lane, queue: Queue, start: int, stop: int) -> Non
 
 
 def finish_lanes(asked: LiveAsk, tell: Tell) -> Tally:
-    """Remove the lanes, and ask for what no lane could: redirects from one lane to another."""
+    """Remove the lanes, and ask for what no lane could: redirects from one lane to another. What all came to."""
+    whole = Tally()
+    for one in asked.objects.list(LANES):
+        if one.path.endswith(_TALLY):
+            whole.merge(Tally.from_json(asked.objects.read(one.path)))
     for folder in (LANES, TASK_LISTS):
         for one in list(asked.objects.list(folder)):
             asked.objects.delete(one.path)
     gather_host_files(asked.objects)
     rest = replace(asked, only=frozenset([Reason.ELSEWHERE]), refetch=frozenset())
     plan = plan_addresses(rest)
-    return fetch_addresses(plan, rest, tell) if plan.pending else Tally()
+    if plan.pending:
+        last = fetch_addresses(plan, rest, tell)
+        for reason, rows in plan.refused.items():  # they were counted when the stage began
+            last.add_rows(decision_without_record(reason), reason, -rows)
+        whole.add_rows(Decision.FAILED, Reason.ELSEWHERE, -plan.pending)
+        whole.merge(last)
+    return whole
 
 
 def run_lane(asked: LiveAsk, lane: Lane) -> Tally:
-    """Fetch what is left of a lane."""
+    """Fetch what is left of a lane; what it came to is put beside it."""
     tally = Tally()
     with temporary_folder("fetch") as name:
         file = Path(name) / "lane"
@@ -114,6 +125,7 @@ def run_lane(asked: LiveAsk, lane: Lane) -> Tally:
             return lane.first <= domain_order(asked.seed, domain) < lane.last
 
         asyncio.run(fetch_queue(queue, own, len(queue), lambda _: None, tally, owns))
+    asked.objects.put(f"{LANES}{lane.number:05}{_TALLY}", tally.to_json())
     return tally
 
 

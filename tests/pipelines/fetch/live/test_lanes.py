@@ -63,7 +63,9 @@ def test_lanes_fetch_what_one_process_fetches(tmp_path: Path, workers: int) -> N
             _ = pipeline | RunLanes(lanes, asked)
         left = {url for url, (_, reason) in ends(asked.objects).items() if reason == "elsewhere"}
         assert len(left) == (0 if workers == 1 else sum(1 for n in range(9) if _lane(n, lanes) != _lane(n + 1, lanes)))
-        finish_lanes(asked, lambda _: None)
+        tally.merge(finish_lanes(asked, lambda _: None))
+        assert tally.addresses == len(lines)
+        assert (tally.by_reason[Reason.ELSEWHERE], tally.requests) == (0, len(farm.visits))
         assert list(asked.objects.list(LANES)) == []
     assert ends(asked.objects) == ends(one.objects)
     of = [
