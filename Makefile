@@ -66,8 +66,8 @@ test-readers: setup kernels .cache/trainers/ready  ## read exports with the libr
 # And the rules of published pipelines, beside datatrove's and Dolma's own code. Then what needs models that set-up leaves out.
 test-peers: setup kernels  ## compare networks and published rules with their authors' own programs
 	$(BIN)/python -c "from benchmarks.measuring.environments import peer_node, peer_python; \
-		[peer_python(name) for name in ('picture-networks', 'datatrove', 'dolma', 'tfds')]; peer_node('nsfwjs')"
-	$(BIN)/winnow assets fetch efficientnet-lite0 open-nsfw sscd.distilled
+		[peer_python(name) for name in ('picture-networks', 'datatrove', 'dolma', 'tfds', 'open-clip')]; peer_node('nsfwjs')"
+	$(BIN)/winnow assets fetch clip.pairs efficientnet-lite0 open-nsfw sscd.distilled
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "peers and not large"
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/filters/image/test_nsfw.py tests/filters/image/test_embedding.py \
 		tests/pipelines/preflight/test_recipes.py tests/runners/pictures/test_contamination.py

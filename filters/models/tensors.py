@@ -17,6 +17,7 @@ from safetensors import SafetensorError, deserialize
 
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import shown
+from winnow.schemas.safetensors_index import files_of
 
 MAX_HEADER_BYTES = 16 << 20  # some 150,000 arrays; the format's 100 MB of them take minutes and gigabytes to read
 
@@ -63,11 +64,18 @@ def tensors_bytes(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> b
 
 
 def read_tensors(path: str) -> Tensors:
-    """Read a safetensors file.
+    """Read a safetensors file, or all files of an index; two may not hold the same array.
 
     Raises:
         RecipeError: It is not such a file, or is damaged; the message says why.
     """
+    files = files_of(path)
+    if files != (path,):
+        parts = [read_tensors(file) for file in files]
+        arrays = {name: array for part in parts for name, array in part.arrays.items()}
+        if len(arrays) < sum(len(part.arrays) for part in parts):
+            raise RecipeError(f"{path}: two of its files hold the same array; download them again")
+        return Tensors(arrays, {})
     try:
         raw = Path(path).read_bytes()
     except OSError as error:

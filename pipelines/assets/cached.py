@@ -15,6 +15,7 @@ from winnow.pipelines.assets.catalogue import AssetError, all_assets, find_asset
 from winnow.schemas.assets import AnyAsset, Asset
 from winnow.schemas.environment.local_files import from_elsewhere
 from winnow.schemas.problems import nearest
+from winnow.schemas.safetensors_index import files_of
 
 FOLDER_VARIABLE = "WINNOW_ASSETS"
 CHECKSUM = ".sha256"
@@ -64,7 +65,9 @@ def asset_digest(name: str) -> str:
     """The hash of an asset's content, for keys of layers that depend on it; the asset need not be fetched yet."""
     if is_user_file(name):
         require_file(name)
-        return content_digest(Path(name))
+        if (files := files_of(name)) == (name,):
+            return content_digest(Path(name))
+        return hashlib.sha256("\n".join(content_digest(Path(file)) for file in (name, *files)).encode()).hexdigest()
     return find_asset(name).value_digest
 
 

@@ -27,6 +27,7 @@ class Drawn:
     ids: pa.Array  # for all rows of the shard
     table: pa.Table
     media: pa.ListArray | None = None  # likewise, where they were read
+    shown: pa.ListArray | None = None  # likewise, of pages the pictures of other rows
     outputs: Numbers = field(init=False)
     rows: Numbers = field(init=False)
     first: Numbers = field(init=False)
@@ -46,7 +47,8 @@ def wrong_media(unit: str, drawn: Drawn) -> Iterator[str]:
     """Yields errors in the dropped media of a draw, and in the pixels counted for the media that remain."""
     if drawn.media is None:
         return
-    numbers = _lengths(drawn.media)
+    own = _lengths(drawn.media)
+    numbers = own if drawn.shown is None else np.where(own > 0, own, _lengths(drawn.shown))
     entries, items = np.zeros(0, np.int64), np.zeros(0, np.int64)
     if "dropped" in drawn.table.schema.names:
         lists = drawn.table["dropped"].combine_chunks()
@@ -72,7 +74,7 @@ def wrong_media(unit: str, drawn: Drawn) -> Iterator[str]:
         yield f"row {row:,} drops other media in one output than in another"
         return
     if unit == _PIXELS:
-        yield from _wrong_pixels(drawn, numbers, times > 0)
+        yield from _wrong_pixels(drawn, own, (times > 0)[np.repeat(own > 0, numbers)])
 
 
 def _wrong_pixels(drawn: Drawn, numbers: Numbers, dropped: NDArray[np.bool_]) -> Iterator[str]:

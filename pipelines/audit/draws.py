@@ -34,6 +34,7 @@ from winnow.schemas.identity import content_name
 from winnow.schemas.mixture import VALIDATION, Amount, MixturePlan, PlannedOutput
 from winnow.schemas.records import Generation, to_json
 from winnow.schemas.rows.draws import DRAW
+from winnow.schemas.rows.interleaved import LAYER
 
 SHOWN = 5  # mismatched strata reported per output
 _ROW_BYTES = 32  # of a drawn row and its id, about
@@ -52,6 +53,7 @@ class DrawsTask(TaskLine):
     draws: tuple[DrawnObject, ...]
     again: tuple[bool, ...]  # whether the plan has drawn from the shard before
     samples: Mapping[str, ManifestRow]  # by shard
+    shown: Mapping[str, str]  # by shard, the object that says which pictures pages show, if there is one
     forgotten: Mapping[str, tuple[int, ...]]  # hidden rows, by shard
 
 
@@ -72,7 +74,7 @@ def check_draws(store: Store, task: DrawsTask) -> DrawsFound:
     named = cache(lambda: plan.name)  # a hash of all strata: not for each shard, and not where nothing is wrong
     for one, again in zip(task.draws, task.again, strict=True):
         try:
-            drawn = _read(store, plan, one, task.samples.get(one.shard), again=again)
+            drawn = _read(store, plan, one, task.samples.get(one.shard), task.shown.get(one.shard), again=again)
         except (StoreError, OSError, pa.ArrowInvalid) as error:
             found.problems.append(f"plan {named()}: {one.object}: {str(error).splitlines()[0]}")
             continue
@@ -118,6 +120,7 @@ class DrawsCheck:
         if others := len(records) - len(current):
             self._heard.notes.append(f"{count_of(others, 'plan')} of other generations: no draw of these was checked")
         samples = self._store.manifest(self._generation, layout.SAMPLES).by_shard
+        shown = self._store.manifest(self._generation, LAYER).objects if LAYER in self._generation.layers else {}
         self._plans = [record.plan for record in current]
         for record in current:
             kind = TaskKind(_kind(record.plan), DrawsTask, TaskWithoutBlocks(partial(check_draws, self._store)))
@@ -132,7 +135,8 @@ class DrawsCheck:
                 gone = {
                     shard: tuple(hidden[row.object].tolist()) for shard, row in mine.items() if row.object in hidden
                 }
-                tasks.add(kind, DrawsTask(record.plan.request, digest, some, tuple(again), mine, gone), size)
+                of_pages = {shard: shown[shard] for shard in mine if shard in shown}
+                tasks.add(kind, DrawsTask(record.plan.request, digest, some, tuple(again), mine, of_pages, gone), size)
 
     def _draws(self, record: PlanRecord) -> Iterable[DrawnObject]:
         """The draws that a plan lists; none if the list cannot be read."""
@@ -174,7 +178,15 @@ def _kind(plan: MixturePlan) -> str:
     return f"draws-{plan.request}"
 
 
-def _read(store: Store, plan: MixturePlan, drawn_object: DrawnObject, row: ManifestRow | None, *, again: bool) -> Drawn:
+def _read(
+    store: Store,
+    plan: MixturePlan,
+    drawn_object: DrawnObject,
+    row: ManifestRow | None,
+    pages: str | None,
+    *,
+    again: bool,
+) -> Drawn:
     """Reads the draw of a shard; StoreError if its bytes, columns or ranges are wrong."""
     if row is None or row.source != drawn_object.source:
         raise StoreError(f"{drawn_object.source} has no shard {drawn_object.shard}")
@@ -194,7 +206,14 @@ def _read(store: Store, plan: MixturePlan, drawn_object: DrawnObject, row: Manif
     ]
     ids = pa.chunked_array([id for id, _ in held], DRAW.field("id").type).combine_chunks()
     media = [lists for _, lists in held if lists is not None]
-    drawn = Drawn(drawn_object.shard, ids, table.combine_chunks(), pa.concat_arrays(media) if media else None)
+    shown = None if pages is None or not media else read_table(store.objects, pages, ["media.list.element.bytes"])
+    drawn = Drawn(
+        drawn_object.shard,
+        ids,
+        table.combine_chunks(),
+        pa.concat_arrays(media) if media else None,
+        None if shown is None else shown["media"].combine_chunks(),
+    )
     if bool((drawn.rows >= len(ids)).any()):
         raise StoreError(f"it names row {int(drawn.rows.max()):,} of a shard of {len(ids):,}")
     strata = np.array([len(output.strata) for output in plan.outputs], np.int64)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import Field, asdict, dataclass, fields, is_dataclass, replace
 from functools import partial
 from typing import Any, cast
 
@@ -408,13 +408,24 @@ def _sort_by_reads(bound: Sequence[BoundOperator]) -> tuple[BoundOperator, ...]:
 
 
 def plain_config(config: Any, digests: Mapping[str, str]) -> Any:
-    """Return the configuration as plain values, with the digests of files in place of their paths."""
+    """Return the configuration as plain values, with the digests of files in place of their paths.
+
+    Fields that came later (`LATER`) are left out at their defaults, so that layers keep their keys.
+    """
 
     def plain(value: Any) -> Any:
+        if is_dataclass(value):
+            return {item.name: plain(getattr(value, item.name)) for item in fields(value) if _counts(value, item)}
         if isinstance(value, Mapping):
             return {key: plain(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return [plain(item) for item in value]
         return digests.get(value, value) if isinstance(value, str) else value
 
-    return {item.field: plain(asdict(config)[item.field]) for item in settings(cast(type, type(config)))}
+    written = {item.field for item in settings(cast(type, type(config)))}
+    return {name: value for name, value in plain(config).items() if name in written}
+
+
+def _counts(config: Any, item: "Field[Any]") -> bool:
+    """Whether a field is part of keys."""
+    return not item.metadata.get("later") or getattr(config, item.name) != item.default

@@ -15,11 +15,13 @@ from winnow.pipelines.binding.preferences import Choice, bind_preferences
 from winnow.pipelines.binding.rule_presets import ProgramRule, expand_rules
 from winnow.pipelines.binding.threshold_tables import ThresholdTables
 from winnow.pipelines.reading.columns import MEDIA, Column, leaves
-from winnow.pipelines.reading.item_lists import DROPPED, KEPT
+from winnow.pipelines.reading.item_lists import DROPPED, KEPT, SHOWN, fact_of
 from winnow.schemas.problems import Problem, Problems, recipe_error, shown, suggestion
 from winnow.schemas.recipe import LossAlarms, Recipe
 from winnow.schemas.rows.duplicates import VIRTUAL
 from winnow.schemas.rows.extraction import EXTRACTED
+from winnow.schemas.rows.interleaved import LAYER as INTERLEAVED_LAYER
+from winnow.schemas.rows.interleaved import OF_DOCUMENTS
 from winnow.schemas.rows.samples import MEDIA as MEDIUM
 from winnow.schemas.rules.checking import ColumnInfo, Phase, check_rules
 from winnow.schemas.rules.conditions import ConditionError, columns_read, is_text
@@ -224,7 +226,8 @@ def _program(
 ) -> RuleProgram:
     names = dict.fromkeys(name for rule in rules for name in columns_read(rule.rule.drop))
     if any(rule.phase == "items" for rule in rules):
-        names[MEDIA.name] = None
+        facts = [fact_of(name).name for name in names]
+        names |= dict.fromkeys((MEDIA.name, SHOWN.name, *facts))
     read = []
     for table in tables:
         wanted = {column: values for column, values in table.columns.items() if table.column_name(column) in names}
@@ -333,11 +336,15 @@ def media_lists(recipe: Recipe, known: Mapping[str, ColumnInfo]) -> frozenset[st
         measurement for measurement in measurements(recipe) if not isinstance(measurement.operator, TextOperator)
     ]
     of_media = [asked.kind for asked in asked_kinds(recipe) if asked.kind.unit.of_media]
-    layers = {*(one.entry.layer for one in looking), *(kind.layer for kind in of_media)}
+    layers = {INTERLEAVED_LAYER, *(one.entry.layer for one in looking), *(kind.layer for kind in of_media)}
+    not_of_media = {f"{INTERLEAVED_LAYER}.{leaf}" for leaf in OF_DOCUMENTS}
     lists = {
         name
         for name, info in known.items()
-        if ".".join(name.split(".")[:2]) in layers and info.type is not None and pa.types.is_list(info.type)
+        if ".".join(name.split(".")[:2]) in layers
+        and info.type is not None
+        and pa.types.is_list(info.type)
+        and name not in not_of_media
     }
     return frozenset(lists | {f"{VIRTUAL}.{kind.name}" for kind in of_media})
 

@@ -169,5 +169,6 @@ def make_graph(
         details,
         media,
         tuple(captions),
+        next((Column(one.export.images, "images") for one in exports if one.export.images), None),
     )
     return ExportGraph(export_run, tasks, Route(len(groups), len(places)), shuffle)

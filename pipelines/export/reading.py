@@ -6,7 +6,7 @@ large the texts are and however often they are repeated.
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.image.changes.options import PictureChanges
 from winnow.filters.video.clips.options import ClipFile
+from winnow.pipelines.export.documents import Documents, columns_of_documents, documents_of, no_documents
 from winnow.pipelines.export.media.fetching import Fetched, WantedItems, fetch_media, marked, sums_of_items
 from winnow.pipelines.export.planning.export_run import FACES, ExportDetails, ExportRun
 from winnow.pipelines.export.planning.sizing import Way, order_key
@@ -26,8 +27,9 @@ from winnow.pipelines.mix.dropped_media import DroppedMedia, read_draw
 from winnow.pipelines.reading.chosen_captions import chosen_captions
 from winnow.pipelines.reading.chosen_text import first_text
 from winnow.pipelines.reading.columns import Column
+from winnow.pipelines.reading.items import list_counts
 from winnow.pipelines.reading.picked_rows import Rows, read_picked, taken
-from winnow.pipelines.reading.text_edits import Edits
+from winnow.pipelines.reading.text_edits import EditedTexts, Edits
 from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES
 from winnow.pipelines.running.ledger.crashes import CrashedPictures
 from winnow.pipelines.store import layout
@@ -42,6 +44,7 @@ from winnow.schemas.uint128 import words_of
 from winnow.scoring.mixture.orders import export_order
 
 BATCH_ROWS = 8192
+NODE_BYTES = 256  # of a node, with its addresses, about
 REFERENCES = "media"
 """The metadata key for a sample's media references, unless its source already uses it."""
 
@@ -74,6 +77,7 @@ class _Read:
     source: str
     faces: pa.Array | None  # the boxes in each item of each row
     crashed: CrashedPictures | None  # None if no picture is changed
+    sources: pa.Array | None = None  # of documents, the source of each item; null for `source`
 
 
 def mixed_rows(
@@ -94,12 +98,13 @@ def mixed_rows(
     changes = [PictureChanges.from_json(way.pictures) for way in details.cuttings]
     blurred = any(change.blur_faces is not None for change in changes)
     crashed = CrashedPictures(objects) if any(change.encodes for change in changes) else None
+    documents = any(way.documents for way in details.cuttings)
     own = [Column(layout.SAMPLES, leaf) for leaf in ("id", *_OF_SAMPLES)]
-    columns = dict.fromkeys(
-        [*export_run.text, *export_run.captions, *edits.columns, *own, *([FACES] if blurred else [])]
-    )
+    more = [*([FACES] if blurred else []), *(columns_of_documents(export_run.images) if documents else ())]
+    columns = dict.fromkeys([*export_run.text, *export_run.captions, *edits.columns, *own, *more])
     for part, read in read_picked(objects, shard.objects, columns, rows):
-        texts = _edited(export_run, edits, read, part, shard)
+        done = _edited(export_run, edits, read, part, shard)
+        texts = done.texts
         base = {**{name: read[f"samples.{name}"] for name in _OF_SAMPLES}, "text": texts}
         base["captions"] = chosen_captions([read[column.name] for column in export_run.captions])
         media = dropped.left(base.pop("media"), part)
@@ -107,13 +112,19 @@ def mixed_rows(
         held = _held(base)
         with_media = held + sums_of_items(media, referred_bytes(media.flatten()))
         faces = dropped.left(read[FACES.name], part) if blurred else None
-        there = _Read(base, held, media, with_media, shard.source, faces, crashed)
+        base["nodes"] = no_documents(len(part))
+        plain = _Read(base, held, media, with_media, shard.source, faces, crashed)
+        as_documents = (
+            _with_documents(plain, documents_of(read, part, dropped, done.moves, export_run.images))
+            if documents
+            else plain
+        )
         for one in given:
             first, last = (int(place) for place in np.searchsorted(one.numbers, (part[0], part[-1] + 1)))
             here = one.rows.slice(first, last - first)
             index = np.searchsorted(part, one.numbers[first:last])
             _check(export_run, shard, here, read["samples.id"], texts, index)
-            yield from _copies(export_run, details, one.output, here, index, there)
+            yield from _copies(export_run, details, one.output, here, index, plain, as_documents)
 
 
 def _copies(
@@ -122,7 +133,8 @@ def _copies(
     output: int,
     drawn: pa.RecordBatch,
     index: NDArray[np.int64],
-    read: _Read,
+    plain: _Read,
+    as_documents: _Read,
 ) -> Iterator[AddressedRows]:
     """The copies of the rows read, for every cutting."""
     high, low = words_of(drawn["id"])
@@ -130,8 +142,9 @@ def _copies(
     strata = _Names(details.strata[output])
     for rows, copies in copies_of(drawn):
         order = export_order((high[rows], low[rows]), key, copies)
-        given = _Copies(drawn, strata, read, index, rows, copies, order)
         for way, cutting in sorted(details.cuttings.items()):
+            read = as_documents if way.documents else plain
+            given = _Copies(drawn, strata, read, index, rows, copies, order)
             partitions = details.places.first(way, output) + cutting.outputs[output].shard_of(order)
             pending = np.flatnonzero(details.pending[partitions])
             held = (read.with_media if way.media else read.held)[index[rows[pending]]]
@@ -185,9 +198,19 @@ def _fetched(
         return
     changes = PictureChanges.from_json(way.pictures)
     clips = ClipFile.from_json(way.clips) if way.clips else ClipFile()
-    asked = WantedItems(read.source, read.media, changes, read.faces, read.crashed, clips)
+    asked = WantedItems(read.source, read.media, changes, read.faces, read.crashed, clips, read.sources)
     for fetched in fetch_media(export_run.media, asked, which, MAX_BLOCK_BYTES):
         yield fetched.rows, fetched
+
+
+def _with_documents(read: _Read, documents: Documents) -> _Read:
+    """The same rows, as documents."""
+    held = read.held + NODE_BYTES * list_counts(documents.nodes)
+    with_media = held + sums_of_items(documents.media, referred_bytes(documents.media.flatten()))
+    columns = {**read.columns, "nodes": documents.nodes}
+    return replace(
+        read, columns=columns, held=held, media=documents.media, with_media=with_media, sources=documents.sources
+    )
 
 
 def _no_media(rows: int) -> pa.ListArray:
@@ -246,7 +269,7 @@ def _refuse_forgotten(export_run: ExportRun, shard: DrawnShard, rows: Rows) -> N
 
 def _edited(
     export_run: ExportRun, edits: Edits, read: Mapping[str, pa.Array], part: Rows, shard: DrawnShard
-) -> pa.LargeStringArray:
+) -> EditedTexts:
     texts = first_text([read[column.name] for column in export_run.text])
     done = edits.apply(texts, {column.name: read[column.name] for column in edits.columns})
     dropped = np.flatnonzero(np.asarray(done.dropped))
@@ -255,7 +278,7 @@ def _edited(
             f"{export_run.store.objects.root}: the edits of row {part[dropped[0]]} of shard {shard.shard} are unknown, "
             f"yet plan {export_run.plan} includes it; plan again: winnow mix"
         )
-    return done.texts
+    return done
 
 
 def _check(

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from winnow.filters.image.changes.options import PictureChanges
+from winnow.filters.page.interleaved import InterleavedConfig
+from winnow.pipelines.binding.operators import measurements
 from winnow.pipelines.export.formats import find_format
 from winnow.pipelines.export.formats.protocol import About, ExportFormat, FileRecord, WrittenShard
 from winnow.pipelines.export.formats.wanted_media import MediaOptions
@@ -36,6 +38,8 @@ from winnow.schemas.mixture import MixturePlan
 from winnow.schemas.problems import Place, Problems
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.recipe.build import build
+from winnow.schemas.rows.extraction import EXTRACTED
+from winnow.schemas.rows.interleaved import LAYER
 
 VERSION = 1
 """The version of the code that selects, orders and edits a shard's rows for a plan."""
@@ -55,18 +59,23 @@ class BoundExport:
     place: Place  # its position in the recipe
     where: str  # its name there, such as `export[0].parquet`
     atlas: str = ""  # the layer by whose vectors its samples are put on a map
+    images: str | None = None  # of documents, the extractor that knows their images; empty for none
 
     @property
     def way(self) -> Way:
         """How its rows travel."""
         wants_media = isinstance(self.config, MediaOptions) and self.config.wants_media
         clips = self.config.clip_file if wants_media else None
-        return Way(self.shard_bytes, wants_media, self._changes.to_json(), "" if clips is None else clips.to_json())
+        clip_file = "" if clips is None else clips.to_json()
+        return Way(self.shard_bytes, wants_media, self._changes.to_json(), clip_file, self.images is not None)
 
     @property
     def layers(self) -> tuple[str, ...]:
         """The layers that it reads besides those of texts."""
-        return (FACES.layer,) if self._changes.blur_faces is not None else ()
+        faces = (FACES.layer,) if self._changes.blur_faces is not None else ()
+        if self.images is None:
+            return faces
+        return (*faces, LAYER, *([self.images] if self.images else []))
 
     @property
     def _changes(self) -> PictureChanges:
@@ -144,13 +153,29 @@ def bind_export(recipe: Recipe, number: int, problems: Problems) -> BoundExport 
     except WinnowError as error:
         problems.add(entry.place, where, str(error))
         return None
-    bound = BoundExport(export_format, config, path, entry.shard_bytes, entry.place, where, entry.atlas)
-    measured = [one.layer for one in recipe.annotate if one.name == one.layer]
-    for layer in bound.layers:
-        if layer not in measured:
-            problems.add(entry.place, f"{where}.pictures.blur_faces", f"needs {layer}: add it to `annotate`")
+    images = None
+    if isinstance(config, MediaOptions) and config.documents:
+        if (images := _extractor_of_documents(recipe)) is None:
+            problems.add(entry.place, where, f"needs {LAYER}, the nodes of documents: add it to `annotate`")
             return None
+        if config.changes.blur_faces is not None:
+            said = "faces are measured with a picture's own row, not with the pages that show it; remove it"
+            problems.add(entry.place, f"{where}.pictures.blur_faces", said)
+            return None
+    bound = BoundExport(export_format, config, path, entry.shard_bytes, entry.place, where, entry.atlas, images)
+    measured = [one.layer for one in recipe.annotate if one.name == one.layer]
+    if FACES.layer in bound.layers and FACES.layer not in measured:
+        problems.add(entry.place, f"{where}.pictures.blur_faces", f"needs {FACES.layer}: add it to `annotate`")
+        return None
     return bound
+
+
+def _extractor_of_documents(recipe: Recipe) -> str | None:
+    """The layer that knows the images of a recipe's documents, empty if there is none; None without documents."""
+    for one in measurements(recipe):
+        if one.entry.layer == LAYER and isinstance(one.config, InterleavedConfig):
+            return f"{EXTRACTED}{one.config.extractor}" if one.config.reads_pages else ""
+    return None
 
 
 def _with_tokenizer(recipe: Recipe, config: Any) -> Any:

@@ -26,7 +26,7 @@ from winnow.pipelines.reading.items import list_ends
 from winnow.pipelines.running.ledger.crashes import CrashedPictures, CrashedVideos
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.schemas.recipe.score import VideoFrames
-from winnow.scoring.protocol import IMAGE_MISSING, UNREADABLE, picture_type
+from winnow.scoring.protocol import IMAGE_MISSING, UNREADABLE, PictureFit, picture_type
 
 _T = TypeVar("_T")
 
@@ -69,19 +69,21 @@ class Inputs:
             return self
         return replace(self, crashed=CrashedPictures(objects), crashed_videos=CrashedVideos(objects))
 
-    def images(self, media: pa.ListArray, source: str, side: int, max_rows: int = ROWS) -> Iterator[Images]:
+    def images(
+        self, media: pa.ListArray, source: str, side: int, max_rows: int = ROWS, *, fit: PictureFit = "stretch"
+    ) -> Iterator[Images]:
         """Yields each row's first picture, some rows at a time; StageError if a file cannot be reached.
 
-        `side`: of the squares. `max_rows`: the most rows at once; fewer if their squares would exceed `DECODED`.
+        `side`: of the squares. `max_rows`: the most rows at once; fewer if their squares would exceed `DECODED`. `fit`:
+        how pictures become squares.
         """
         most = 1 if self.frames is None else self.frames.max_frames
         step = max(1, min(max_rows, DECODED // (picture_type(side).byte_width * most)))
         for first in range(0, len(media), step):
             some = media.slice(first, step)
-            yield self._images(some, slice(first, first + len(some)), source, side)
+            yield self._images(some, slice(first, first + len(some)), source, Framing(side, fit))
 
-    def _images(self, media: pa.ListArray, rows: slice, source: str, side: int) -> Images:
-        framing = Framing(side, "stretch")
+    def _images(self, media: pa.ListArray, rows: slice, source: str, framing: Framing) -> Images:
         squares, statuses = self._decoded(media, source, framing)
         counts = np.ones(len(media), np.int64)
         passes = [squares]
@@ -91,7 +93,7 @@ class Inputs:
         there = statuses == OK
         statuses[there] = None
         valid = pa.array(there).buffers()[1]
-        kind = picture_type(side)
+        kind = picture_type(framing.side)
         arrays = [pa.Array.from_buffers(kind, len(media), [valid, pa.py_buffer(one.reshape(-1))]) for one in passes]
         return Images(rows, tuple(arrays), statuses, counts)
 

@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 
 from winnow.pipelines.binding.rules import RuleProgram
-from winnow.pipelines.reading.columns import MEDIA, Column, leaf_of
+from winnow.pipelines.reading.columns import Column, leaf_of
 from winnow.pipelines.reading.item_lists import represented_lists
 from winnow.pipelines.rules.decisions import Masks, has_rule
 from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError, threshold_columns
@@ -101,8 +101,7 @@ def verdict(pinned: PinnedProgram, sample: Sample, choose: Callable[[], Duplicat
             for name in program.duplicate_columns
         }
         represented = duplicates.items_of(sample.place.shard.shard)
-        media = columns.get(MEDIA.name)
-        columns |= represented_lists(media, represented, program.duplicate_lists, sample.place.row)
+        columns |= represented_lists(columns, represented, program.duplicate_lists, sample.place.row)
     with Evaluator(program) as evaluator:
         try:
             decided = evaluator.decide(1, columns)

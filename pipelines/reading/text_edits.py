@@ -17,12 +17,14 @@ import pyarrow.compute as pc
 
 from winnow.filters.edits import (
     MIN_KEY_BYTES,
+    NO_MOVES,
     Edit,
+    Moves,
     Placeholders,
     Pseudonyms,
     Replacement,
     Secret,
-    apply_edits,
+    edited,
     edits_of,
     unmeasured,
 )
@@ -61,6 +63,7 @@ class EditedTexts:
 
     texts: pa.LargeStringArray  # null if dropped, or if there was no text
     dropped: pa.BooleanArray  # whether spans are null, so that the edits are unknown
+    moves: Moves = NO_MOVES  # where what is in the texts is after the edits
 
 
 @dataclass(frozen=True)
@@ -91,10 +94,8 @@ class Edits:
                 _require_measured(one, texts, columns)
         deleted, replaced = self._spans(columns)
         dropped = unmeasured(texts, [*deleted, *replaced])
-        edited = apply_edits(
-            texts, deleted, list(zip(replaced, (edited for _, edited in self.replacements), strict=True))
-        )
-        return EditedTexts(edited, dropped)
+        made, moves = edited(texts, deleted, list(zip(replaced, (one for _, one in self.replacements), strict=True)))
+        return EditedTexts(made, dropped, moves)
 
     def of(self, text: str, columns: Mapping[str, pa.Array]) -> list[tuple[Edit, str]]:
         """Return the edits of one text, each with its replacement; null spans give none."""

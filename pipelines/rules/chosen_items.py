@@ -70,9 +70,10 @@ def dropped_items(pinned: PinnedProgram, reason: str, seed: int, most: int) -> t
 
     def found() -> Iterator[ChosenItem]:
         for decisions in decide(pinned, duplicates=choose_representatives(pinned)):
-            fired = np.repeat(_fired(decisions.fired, of_rows), _media_of(pinned, shards[decisions.shard]))
-            if decisions.items is not None:
-                fired |= _fired(decisions.items.fired, of_items)
+            own = _media_of(pinned, shards[decisions.shard])
+            fired = np.repeat(_fired(decisions.fired, of_rows), own)
+            if decisions.items is not None:  # of pages, pictures of other rows, which are shown with these
+                fired |= _fired(decisions.items.fired, of_items)[np.repeat(own > 0, decisions.items.numbers)]
             if fired.any():
                 yield from _hashed(pinned, shards[decisions.shard], seed, most, fired)
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.binding.preferences import Choice
 from winnow.pipelines.binding.rules import CAPTION_LANGUAGE, MEASURED_LANGUAGES, GuardedEdit
-from winnow.pipelines.reading.columns import MEDIA, Column, read_aligned
-from winnow.pipelines.reading.item_lists import ItemLists, represented_lists
+from winnow.pipelines.reading.columns import Column, read_aligned
+from winnow.pipelines.reading.item_lists import ItemLists, media_of, represented_lists
 from winnow.pipelines.rules.decisions import (
     WORD,
     Cuts,
@@ -120,7 +120,7 @@ def decide_shard(
     for block in read_aligned(pinned.store.objects, shard.objects, _columns(pinned), _block_rows(pinned), shard.hidden):
         rows = len(next(iter(block.values())))
         block |= {name: marks.slice(at, rows) for name, marks in replaced.items()}
-        block |= represented_lists(block.get(MEDIA.name), represented, pinned.program.duplicate_lists, at)
+        block |= represented_lists(block, represented, pinned.program.duplicate_lists, at)
         seen = ~hidden_in(shard.hidden, at, rows)
         try:
             decided = _decide_rows(evaluator, block, seen)
@@ -184,7 +184,7 @@ class _ItemBlocks:
         words, rows = of_rows.shape[1], decided.lists.rows
         fired = _pad_words(decided.fired, words)
         _set_bit(fired, (np.bitwise_or.reduce(of_rows, axis=1) != 0)[rows], rules)
-        sizes = pc.fill_null(pc.struct_field(block[MEDIA.name].flatten(), "bytes"), 0)
+        sizes = pc.fill_null(pc.struct_field(media_of(block).flatten(), "bytes"), 0)
         null = None if decided.null is None else _pad_words(decided.null, words)
         measured = sizes.to_numpy(zero_copy_only=False).astype(np.int64)
         self.counts.append(count_block(source, languages.take(pa.array(rows)), measured, fired, null))

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.binding.rule_presets import ProgramRule
 from winnow.pipelines.binding.rules import RuleProgram
-from winnow.pipelines.reading.columns import MEDIA
 from winnow.pipelines.reading.conditions import nested
-from winnow.pipelines.reading.item_lists import DROPPED, KEPT, ItemLists
+from winnow.pipelines.reading.item_lists import DROPPED, KEPT, ItemLists, media_of
 from winnow.pipelines.rules.decisions import WORD, Masks, has_rule
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.rules.certain_failures import remedy
@@ -136,7 +135,7 @@ class Evaluator:
         if not self._of_items or not rows:
             decided = self._fired(self._of_rows, {name: known[name] for name in self._row_names if rows}, rows)
             return Decided(*decided, None if not self._of_items else DecidedItems.none(rows, self._words))
-        lists = ItemLists.of(columns[MEDIA.name])
+        lists = ItemLists.of(media_of(columns))
         of_items = known | {name: columns[f"items.{name}"] for name in self._program.duplicate_lists}
         values = lists.columns(self._item_names, of_items, self._program.item_lists)
         try:

@@ -31,7 +31,7 @@ from winnow.schemas.counts import count_of
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.uint128 import words_of
 from winnow.scoring.mixture.orders import draw_order, key_of
-from winnow.scoring.protocol import IMAGE, NO_INPUT, OK, TEXT, Encoded, Measure, Task
+from winnow.scoring.protocol import IMAGE, NO_INPUT, OK, TEXT, Encoded, Measure, Task, fit_of
 
 LEFT_OUT = "left_out"  # a row that has killed workers
 HELD_OUT = "held_out"  # a row that is kept to try measures on
@@ -236,7 +236,7 @@ def encoded_passes(
             count = rows.stop - rows.start
             yield rows, iter([task.encode(batch.slice(rows.start, count))]), np.ones(count, np.int64)
         return
-    for images in inputs.images(read[MEDIA.name], source, task.side):
+    for images in inputs.images(read[MEDIA.name], source, task.side, fit=fit_of(task)):
         rows = images.rows
         some = {name: column.slice(rows.start, rows.stop - rows.start) for name, column in read.items()}
         refused = np.array([status is not None for status in images.statuses], np.bool_)

@@ -7,6 +7,9 @@ from typing import Protocol, runtime_checkable
 NOT_WRITTEN = {"written": False}
 """`field(metadata=NOT_WRITTEN)`: the loader fills this field; it is no key of the recipe."""
 
+LATER = {"later": True}
+"""`field(metadata=LATER)`: a key that came after stores were made; at its default it is left out of layer keys."""
+
 
 @runtime_checkable
 class Check(Protocol):

@@ -39,6 +39,18 @@ MEDIUM = pa.struct(
 )
 """An item on its way to an export."""
 
+DOCUMENT_NODE = pa.struct(
+    [
+        pa.field("kind", pa.string(), nullable=False),  # text or image
+        pa.field("start", pa.int64()),  # of a text: bytes of the exported text
+        pa.field("end", pa.int64()),
+        pa.field("item", pa.int32()),  # of a picture: its number in `media`
+        pa.field("url", pa.string()),
+        pa.field("alt", pa.string()),
+    ]
+)
+"""A part of a document on its way to an export (`schemas/rows/interleaved.py`)."""
+
 MIXED = pa.schema(
     [
         pa.field("order", pa.uint64(), nullable=False),  # hash(seed, copy, id); ascending within an export's file
@@ -57,6 +69,8 @@ MIXED = pa.schema(
         pa.field("captions", pa.list_(pa.field("item", CAPTION, nullable=False)), nullable=False),
         pa.field("metadata", pa.large_string(), nullable=False),  # canonical JSON; large for the same reason
         pa.field("media", pa.list_(pa.field("item", MEDIUM, nullable=False)), nullable=False),
+        # In reading order; none where no documents are written.
+        pa.field("nodes", pa.list_(pa.field("item", DOCUMENT_NODE, nullable=False)), nullable=False),
     ]
 )
 """One row for each copy of each sample of an export."""

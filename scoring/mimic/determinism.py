@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from winnow.schemas.errors import ScoreError
@@ -19,10 +19,11 @@ def need_torch() -> None:
 
 
 @contextmanager
-def deterministic(threads: int = 1) -> Iterator[None]:
-    """Use one thread, deterministic algorithms, plain attention and full float32 products; restores settings at exit.
+def deterministic(threads: int = 1, *, exact: bool = True) -> Iterator[None]:
+    """Use one thread and deterministic algorithms; restores settings at exit.
 
-    The CPU's fused attention and the fast path of encoder layers have no forward derivative.
+    `exact`: also plain attention and full float32 products, for forward derivatives: fused attention and the fast path
+    of encoder layers have none, and shorter products blur them. Without it PyTorch's own settings hold.
     """
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel  # type: ignore[import-not-found, unused-ignore]
@@ -35,16 +36,17 @@ def deterministic(threads: int = 1) -> Iterator[None]:
         (convolution, "allow_tf32", False),
         (convolution, "benchmark", False),  # it chooses kernels by timing
     ]
+    switches = switches if exact else switches[-1:]
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in switches]
     deterministic, fast_path = torch.are_deterministic_algorithms_enabled(), torch.backends.mha.get_fastpath_enabled()
     threads_before = torch.get_num_threads()
     for owner, name, value in switches:
         setattr(owner, name, value)
     torch.use_deterministic_algorithms(True)
-    torch.backends.mha.set_fastpath_enabled(False)
+    torch.backends.mha.set_fastpath_enabled(fast_path and not exact)
     torch.set_num_threads(threads)
     try:
-        with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
+        with torch.no_grad(), sdpa_kernel(SDPBackend.MATH) if exact else nullcontext():
             yield
     finally:
         for owner, name, value in before:

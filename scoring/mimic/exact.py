@@ -7,7 +7,7 @@ are scored by differences, and the result says so.
 Values do not depend on how a batch is split into portions, within `TOLERANCE` of the largest score of the batch.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
@@ -136,7 +136,6 @@ class MimicScorer:
 
     def _forward_batch_model(self, model: BatchModel, batch: Batch) -> "tuple[Tensor, Tensor]":
         """Embeddings and their derivatives are computed portion by portion; losses take all of them."""
-        from torch.func import jvp  # type: ignore[import-not-found, unused-ignore]
 
         def call(part: Batch) -> "tuple[tuple[Tensor, ...], tuple[Tensor, ...]]":
             return derivative(lambda weights: model.embed(weights, part), self.weights, self.unit)
@@ -144,16 +143,8 @@ class MimicScorer:
         if model.companions is not None and not self._companions:
             self._companions = self._portions.run(model.companions, call, call)
         parts = [*self._companions, *self._portions.run(batch, call, call)]
-        made = tuple(_joined(column) for column in zip(*(values for values, _ in parts), strict=True))
-        moved = tuple(_joined(column) for column in zip(*(slopes for _, slopes in parts), strict=True))
-        chosen = {name: self.weights[name] for name in self.unit}
-
-        def losses(changed: Parameters, embedded: "tuple[Tensor, ...]") -> "Tensor":
-            return model.losses({**self.weights, **changed}, embedded)
-
         with whole_batch(len(batch[0])):
-            found: tuple[Tensor, Tensor] = jvp(losses, (chosen, made), (self.unit, moved))
-        return found
+            return contrasted(model, self.weights, self.unit, parts)
 
     def _differences(self, batch: Batch) -> BatchScores:
         found = difference(self.model, self.weights, self.unit, batch, self._portions)
@@ -174,6 +165,26 @@ def derivative(call: "Callable[[Parameters], Value]", weights: Parameters, unit:
         if not isinstance(said, tuple):
             return _unpacked(said)
         return cast("tuple[Value, Value]", tuple(zip(*(_unpacked(one) for one in said), strict=True)))
+
+
+def contrasted(
+    model: BatchModel,
+    weights: Parameters,
+    unit: Parameters,
+    parts: "Sequence[tuple[tuple[Tensor, ...], tuple[Tensor, ...]]]",
+) -> "tuple[Tensor, Tensor]":
+    """The losses of a batch and their derivatives, from the embeddings of its parts and their derivatives."""
+    from torch.func import jvp  # type: ignore[import-not-found, unused-ignore]
+
+    made = tuple(_joined(column) for column in zip(*(values for values, _ in parts), strict=True))
+    moved = tuple(_joined(column) for column in zip(*(slopes for _, slopes in parts), strict=True))
+    chosen = {name: weights[name] for name in unit}
+
+    def losses(changed: Parameters, embedded: "tuple[Tensor, ...]") -> "Tensor":
+        return model.losses({**weights, **changed}, embedded)
+
+    found: tuple[Tensor, Tensor] = jvp(losses, (chosen, made), (unit, moved))
+    return found
 
 
 def _unpacked(said: "Tensor") -> "tuple[Tensor, Tensor]":

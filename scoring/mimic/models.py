@@ -76,12 +76,16 @@ class Placement:
         return {name: self.tensor(torch.from_numpy(np.array(value, order="C"))) for name, value in weights.items()}
 
     def batch(self, batch: Batch) -> Batch:
-        """A batch on the model's device; labels and tokens stay integers."""
+        """A batch on the model's device; labels and tokens stay integers. To a GPU it goes through pinned memory, so
+        that the copy runs beside computations."""
+        if self.device == "cuda":
+            batch = tuple(part if part.is_cuda else part.pin_memory() for part in batch)
         return tuple(self.tensor(part) for part in batch)
 
     def tensor(self, value: "Tensor") -> "Tensor":
         """One tensor on the model's device."""
-        return value.to(self.device, self.dtype if value.is_floating_point() else value.dtype)
+        kind = self.dtype if value.is_floating_point() else value.dtype
+        return value.to(self.device, kind, non_blocking=self.device == "cuda" and not value.is_cuda)
 
 
 def model_of_module(module: Any, criterion: "Callable[[Any, Batch], Tensor]", inputs: int = 1) -> SampleModel:

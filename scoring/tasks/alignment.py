@@ -16,19 +16,20 @@ import numpy as np
 import pyarrow as pa
 
 from winnow.schemas.errors import ScoreError
-from winnow.schemas.recipe.checks import Between
+from winnow.schemas.recipe.checks import LATER, Between
 from winnow.scoring.mimic.memory import BatchPortions
 from winnow.scoring.mimic.models import Batch, BatchModel
-from winnow.scoring.protocol import IMAGE, TEXT, Encoded, Files, Floats, TaskKind, Weights
-from winnow.scoring.tasks.pairs import Pairs, PairsConfig, pair_network
+from winnow.scoring.protocol import IMAGE, TEXT, Encoded, Files, Floats, PictureFit, TaskKind, Weights
+from winnow.scoring.tasks.pairs import Pairs, PairsConfig, files_read, pair_network, read_as, tokenizer_of_layout
 from winnow.scoring.torch_models import conse, efficientnet, minilm
 from winnow.scoring.torch_models.examples import Examples, Indices
 from winnow.scoring.torch_models.files import read_safetensors
 from winnow.scoring.torch_models.identity import function_identity
+from winnow.scoring.torch_models.layouts import LAYOUT_PACKAGES, Layout
 from winnow.scoring.torch_models.networks import Network
 from winnow.scoring.torch_models.packages import versions
 from winnow.scoring.torch_models.runtime import TorchRuntime, exclusive_torch
-from winnow.scoring.torch_models.tokens import BYTES, Tokenizer, tokenizer_of
+from winnow.scoring.torch_models.tokens import BYTES, CLIP, Tokenizer, tokenizer_of
 from winnow.scoring.torch_models.weights import check_weights
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ class AlignmentConfig:
     encoders: str = CONSE
     """winnow's: two networks for English, out of its list of assets; or `module:function` of the user's, a module with
     `encode_image` of images × 3 × height × width and `encode_text` of texts × max_tokens, filled up with zeros."""
-    weights: str = ""  # of the user's encoders: the path of a safetensors file
+    weights: str = ""  # of the user's encoders: the path of a safetensors file, or of the index of several
+    layout: str | Layout = field(default="", metadata=LATER)  # of the user's, as for task pairs
     tokenizer: str = BYTES  # of the user's, as all that follows up to `max_tokens`; or the path of a tokenizer.json
     start: str = ""  # winnow's: none; CLIP's is <|startoftext|>
     end: str = ""  # winnow's: none; CLIP's is <|endoftext|>. It is kept when a caption is cut
@@ -61,7 +63,7 @@ class AlignmentConfig:
     running: TorchRuntime = field(default_factory=TorchRuntime)  # where it computes
 
 
-_OF_THE_USERS: Final = ("weights", "tokenizer", "start", "end", "size", "mean", "deviation", "max_tokens")
+_OF_THE_USERS: Final = ("weights", "layout", "tokenizer", "start", "end", "size", "mean", "deviation", "max_tokens")
 
 
 class Alignment:
@@ -89,6 +91,11 @@ class Alignment:
         """The pixels per side of the pictures that it reads."""
         return self._pairs.side
 
+    @property
+    def fit(self) -> PictureFit:
+        """How its pictures become squares."""
+        return self._pairs.fit
+
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         """Rows with a picture and a caption."""
         return self._pairs.encode(rows)
@@ -115,7 +122,7 @@ class Alignment:
         order, parts = [np.empty(0, np.int64)], []
         for width in np.unique(widths):
             which = np.flatnonzero(widths == width)
-            with exclusive_torch():
+            with exclusive_torch(self._pairs.running.device):
                 parts += self._embedded(examples.chosen(which), int(width))
             order.append(which)
         if not parts:
@@ -155,15 +162,16 @@ def _load(config: AlignmentConfig, files: Files) -> Alignment:
     if not config.weights:
         raise ScoreError(f"{NAME}: `weights`: expected the safetensors file of {config.encoders}")
     reading = _reading(config, config.encoders)
-    tokenizer = tokenizer_of(NAME, BYTES if config.tokenizer == BYTES else files.path(config.tokenizer))
+    layout = read_as(NAME, reading, files)
+    tokenizer = tokenizer_of_layout(NAME, layout, files)
     try:
-        network = pair_network(reading, tokenizer.size)
+        network = pair_network(reading, layout, tokenizer.size)
     except ScoreError as error:
         raise ScoreError(str(error).replace("`architecture`", "`encoders`")) from None
     path = files.path(config.weights)
     weights = read_safetensors(path)
     check_weights(network, weights, config.running, path)
-    return Alignment(Pairs(reading, network, tokenizer), weights, fills=True)
+    return Alignment(Pairs(reading, layout, network, tokenizer), weights, fills=True)
 
 
 def _conse(config: AlignmentConfig, files: Files) -> Alignment:
@@ -176,7 +184,8 @@ def _conse(config: AlignmentConfig, files: Files) -> Alignment:
     tokenizer: Tokenizer = tokenizer_of(NAME, files.path(conse.TOKENIZER))
     network: Network = conse.conse()
     weights: Weights = conse.weights_of(network, tokenizer, files, config.running)
-    return Alignment(Pairs(_reading(config, CONSE), network, tokenizer), weights, fills=False)
+    reading = _reading(config, CONSE)
+    return Alignment(Pairs(reading, read_as(NAME, reading, files), network, tokenizer), weights, fills=False)
 
 
 def _reading(config: AlignmentConfig, encoders: str) -> PairsConfig:
@@ -184,6 +193,7 @@ def _reading(config: AlignmentConfig, encoders: str) -> PairsConfig:
     own = encoders == CONSE
     return PairsConfig(
         caption=config.caption,
+        layout=config.layout,
         tokenizer=config.tokenizer,
         start=minilm.FIRST if own else config.start,
         end=minilm.LAST if own else config.end,
@@ -201,12 +211,12 @@ def _reading(config: AlignmentConfig, encoders: str) -> PairsConfig:
 def _files(config: AlignmentConfig) -> tuple[str, ...]:
     if config.encoders == CONSE:
         return conse.FILES
-    return tuple(one for one in (config.weights, config.tokenizer) if one not in ("", BYTES))
+    return (*([config.weights] if config.weights else []), *files_read(_reading(config, config.encoders)))
 
 
 def _depends(config: AlignmentConfig) -> tuple[str, ...]:
     bare = config.encoders != CONSE and config.tokenizer == BYTES
-    packages = ("torch",) if bare else ("torch", "tokenizers")
+    packages = ("torch", *(LAYOUT_PACKAGES if config.layout != "" else () if bare else ("tokenizers",)))
     return (*versions(*packages), *(() if config.encoders == CONSE else function_identity(config.encoders)))
 
 
@@ -218,7 +228,7 @@ TASK = TaskKind(
     load=_load,
     reads=lambda config: (IMAGE, config.caption),
     files=_files,
-    declares=conse.ASSETS,
+    declares=(*conse.ASSETS, CLIP),
     depends=_depends,
     resource="model",
     measures=True,

@@ -6,18 +6,33 @@ object whose `logits` are that); the vocabulary may be larger than the tokenizer
 checked before any text is read, as short texts are padded at the end.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import numpy as np
 import pyarrow as pa
 
+from winnow.schemas.errors import ScoreError
 from winnow.schemas.recipe.checks import Between
 from winnow.scoring.mimic.models import Batch, Parameters, SampleModel
 from winnow.scoring.probe.grid import Shape
 from winnow.scoring.probe.model import initial_parameters, logits
-from winnow.scoring.protocol import NO_INPUT, OK, TEXT, TOO_LONG, UNREADABLE, Encoded, Files, TaskKind
-from winnow.scoring.torch_models.base import TorchTask
+from winnow.scoring.protocol import (
+    NO_INPUT,
+    OK,
+    TEXT,
+    TOO_LONG,
+    UNREADABLE,
+    Checkpoint,
+    Encoded,
+    Files,
+    Floats,
+    TaskKind,
+    TrainingSettings,
+    Weights,
+)
+from winnow.scoring.torch_models.base import BatchFunction, TorchTask
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.examples import Examples, Indices, Ragged
 from winnow.scoring.torch_models.identity import function_identity
@@ -53,7 +68,9 @@ class LanguageModelConfig:
     architecture: str = "decoder"  # winnow's small one; or `module:function` of the user's
     network: Size = field(default_factory=Size)  # of the small one
     max_tokens: Annotated[int, Between(1, 1 << 20)] = 512  # winnow's: what a small model learns from
-    longer: Literal["cut", "refuse"] = "cut"  # winnow's: the beginning of a long text is scored
+    longer: Literal["cut", "refuse", "mean", "max"] = "cut"
+    """winnow's: the beginning of a long text is scored; or all of its windows of `max_tokens`, and the text has the
+    mean over its tokens, or the values of the window with the largest loss. Trainings read the first window."""
     max_bytes: Annotated[int, Between(1, 1 << 26)] = 65_536  # as text.safety_model: read of each text
     running: TorchRuntime = field(default_factory=TorchRuntime)  # where it computes
 
@@ -66,6 +83,12 @@ class LanguageModel(TorchTask):
     def __init__(self, config: LanguageModelConfig, network: Network, tokenizer: Tokenizer) -> None:
         self._config, self._tokenizer = config, tokenizer
         self._start = [tokenizer.number(config.start)] if config.start else []
+        self._width = config.max_tokens + len(self._start)
+        if self._width < 2 and config.longer in ("mean", "max"):
+            raise ScoreError(
+                "`max_tokens`: windows of one token have none to predict; expected 2 or more, or a `start`"
+            )
+        self._windowed: tuple[Examples, Examples, Indices] | None = None  # texts, their windows, and whose each is
         super().__init__(network, config.running, SampleModel(self._losses))
 
     @property
@@ -75,7 +98,7 @@ class LanguageModel(TorchTask):
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         """Read rows with a text that has at least one token to predict."""
-        most = self._config.max_tokens
+        most = self._config.max_tokens if self._config.longer in ("cut", "refuse") else None
         status = np.full(rows.num_rows, OK, object)
         found, texts, whole = [], [], []
         for text in rows[TEXT].to_pylist():
@@ -87,7 +110,7 @@ class LanguageModel(TorchTask):
                 status[place] = UNREADABLE
             elif len(self._start) + len(tokens) < 2:
                 status[place] = NO_INPUT
-            elif self._config.longer == "refuse" and (len(tokens) > most or not whole[place]):
+            elif self._config.longer == "refuse" and (len(tokens) > self._config.max_tokens or not whole[place]):
                 status[place] = TOO_LONG
             else:
                 found.append(np.concatenate([np.array(self._start, np.int32), tokens[:most]]))
@@ -112,8 +135,40 @@ class LanguageModel(TorchTask):
         power = 2 ** np.ceil(np.log2(np.maximum(lengths - 1, _LEAST))).astype(np.int64)
         between = power * 3 // 4
         rounded = np.where((lengths - 1 <= between) & (power > _LEAST), between, power) + 1
-        most: Indices = np.minimum(rounded, self._config.max_tokens + len(self._start))
+        most: Indices = np.minimum(rounded, self._width)
         return most
+
+    def _outputs(self, examples: Examples, say: BatchFunction, columns: int) -> tuple[Floats, ...]:
+        if self._config.longer in ("cut", "refuse") or not examples.count:
+            return super()._outputs(examples, say, columns)
+        windows, of = self._windows(examples)
+        found = super()._outputs(windows, say, columns)
+        if self._config.longer == "max":
+            return tuple(column[_largest(found[place // 2 * 2], of)] for place, column in enumerate(found))
+        tokens = _lengths(windows) - 1
+        return tuple(np.bincount(of, column * tokens) / np.bincount(of, tokens) for column in found)
+
+    def _windows(self, examples: Examples) -> tuple[Examples, Indices]:
+        """The windows of texts, and whose each is; the same object for the same texts."""
+        if self._windowed is None or self._windowed[0] is not examples:
+            assert examples.tokens is not None
+            tokens, of = examples.tokens.windows(self._width)
+            self._windowed = examples, Examples(len(of), tokens=tokens), of
+        return self._windowed[1:]
+
+    def train(
+        self,
+        examples: Examples,
+        count: int,
+        settings: TrainingSettings,
+        reference: Weights | None,
+        start: Checkpoint | None,
+    ) -> Iterator[Checkpoint]:
+        """Train on the first window of each text; see `Task`."""
+        if examples.count and int(_lengths(examples).max()) > self._width:
+            windows, of = self._windows(examples)
+            examples = windows.chosen(np.flatnonzero(np.diff(of, prepend=-1)))
+        return super().train(examples, count, settings, reference, start)
 
     def _losses(self, weights: Parameters, batch: Batch) -> "Tensor":
         import torch
@@ -125,6 +180,12 @@ class LanguageModel(TorchTask):
         real = torch.arange(targets.shape[1], device=tokens.device) < (lengths - 1)[:, None]
         kept = torch.where(real, each.view(targets.shape), torch.zeros_like(targets, dtype=each.dtype))
         return kept.sum(1) / (lengths - 1)
+
+
+def _largest(losses: Floats, of: Indices) -> Indices:
+    """The window of each text with the largest loss; one without a loss, if there is one."""
+    order = np.lexsort((-np.where(np.isnan(losses), np.inf, losses), of))
+    return order[np.flatnonzero(np.diff(of[order], prepend=-1))]
 
 
 def _lengths(examples: Examples) -> Indices:

@@ -11,7 +11,7 @@ An image or caption whose embedding is NaN or nearly zero has no loss, and is no
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.identity import digest
-from winnow.schemas.recipe.checks import Between
+from winnow.schemas.recipe.checks import LATER, Between
 from winnow.scoring.mimic.models import Batch, BatchModel, Parameters
 from winnow.scoring.protocol import (
     IMAGE,
@@ -32,8 +32,10 @@ from winnow.scoring.protocol import (
     Encoded,
     Files,
     Floats,
+    PictureFit,
     Scored,
     Scorer,
+    Scorers,
     TaskKind,
     Weights,
 )
@@ -42,6 +44,14 @@ from winnow.scoring.torch_models.base import TorchTask
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.examples import Examples, Indices, Ragged
 from winnow.scoring.torch_models.identity import function_identity
+from winnow.scoring.torch_models.layouts import (
+    LAYOUT_PACKAGES,
+    Layout,
+    laid_out_tokenizer,
+    layout_files,
+    named_layout,
+    read_layout,
+)
 from winnow.scoring.torch_models.networks import Network, network_of, output_shape
 from winnow.scoring.torch_models.packages import versions
 from winnow.scoring.torch_models.pair_towers import IMAGE_TOWER, SCALE, TEXT_TOWER, towers
@@ -49,6 +59,7 @@ from winnow.scoring.torch_models.pictures import require_room, squares_of
 from winnow.scoring.torch_models.runtime import TorchRuntime, at_least_float32, exclusive_torch, kind_of
 from winnow.scoring.torch_models.tokens import (
     BYTES,
+    CLIP,
     Tokenizer,
     Tokens,
     cut_to,
@@ -71,6 +82,10 @@ class PairsConfig:
     """The inputs, the encoders and the batch size."""
 
     caption: str = TEXT  # winnow's: the column with each row's caption; of a list, such as samples.captions, the first
+    layout: str | Layout = field(default="", metadata=LATER)
+    """winnow's: what the keys here say, of pictures that are stretched. Or how published encoders read pictures and
+    captions: a name, the path of an open_clip_config.json, or a mapping; keys here that differ from their defaults come
+    before it."""
     tokenizer: str = BYTES  # winnow's: no file is needed; or the path of a tokenizer.json
     start: str = ""  # winnow's: none; CLIP's is <|startoftext|>
     end: str = ""  # winnow's: none; CLIP's is <|endoftext|>. It is kept when a caption is cut
@@ -96,13 +111,14 @@ class Pairs(TorchTask):
 
     name = NAME
 
-    def __init__(self, config: PairsConfig, network: Network, tokenizer: Tokenizer) -> None:
-        self._config, self._tokenizer = config, tokenizer
-        given = (("start", config.start), ("end", config.end))
+    def __init__(self, config: PairsConfig, layout: Layout, network: Network, tokenizer: Tokenizer) -> None:
+        self._config, self._layout, self._tokenizer = config, layout, tokenizer
+        given = (("start", layout.start), ("end", layout.end))
         self._start, self._end = ([tokenizer.number(one, key)] if one else [] for key, one in given)
-        if config.max_tokens <= len(self._start) + len(self._end):
+        self._pad = tokenizer.number(layout.pad, "pad") if layout.pad else 0
+        if layout.max_tokens <= len(self._start) + len(self._end):
             raise ScoreError(
-                f"`max_tokens`: {config.max_tokens} leaves no room for text between `start` and `end`; expected "
+                f"`max_tokens`: {layout.max_tokens} leaves no room for text between `start` and `end`; expected "
                 f"{len(self._start) + len(self._end) + 1} or more"
             )
         super().__init__(network, config.running, BatchModel(self._embedded, self._contrasted))
@@ -115,20 +131,25 @@ class Pairs(TorchTask):
     @property
     def side(self) -> int:
         """The pixels per side of the pictures that it reads."""
-        return self._config.size
+        return self._layout.size
+
+    @property
+    def fit(self) -> PictureFit:
+        """How its pictures become squares."""
+        return self._layout.fit
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         """Read rows with a caption and a picture."""
         captions, reasons = self._tokens(captions_of(rows[self._config.caption], self._config.caption))
         wanted = np.array([reason == OK for reason in reasons], bool)
-        status, pixels = squares_of(rows[IMAGE], wanted, self._config.size)
+        status, pixels = squares_of(rows[IMAGE], wanted, self._layout.size)
         status = np.where((status == OK) & ~wanted, np.array(reasons, object), status)
         tokens = Ragged.of([captions[int(place)] for place in np.flatnonzero(status == OK)])
         return Encoded(status, Examples(len(pixels), pixels, tokens), len(pixels))
 
     def _tokens(self, texts: list[str | None]) -> tuple[list[Tokens], list[str]]:
         """The tokens of each caption, and a status that says why there are none."""
-        config, room = self._config, self._config.max_tokens - len(self._start) - len(self._end)
+        config, room = self._config, self._layout.max_tokens - len(self._start) - len(self._end)
         cut = [cut_to(text or "", config.max_bytes) for text in texts]
         found, reasons = [], []
         for tokens, (_, whole) in zip(self._tokenizer.of([text for text, _ in cut]), cut, strict=True):
@@ -164,11 +185,11 @@ class Pairs(TorchTask):
         """The task whose losses contrast rows with these companions."""
         tokens = Ragged(companions["tokens"], companions["ends"])
         examples = Examples(len(tokens.ends), companions["pixels"], tokens)
-        return PairsAmong(self._config, self.network, self._tokenizer, examples)
+        return PairsAmong(self._config, self._layout, self.network, self._tokenizer, examples)
 
     def alignments(self, weights: Weights, examples: Examples) -> Floats:
         """The cosine of each picture and its caption; NaN if undefined."""
-        parameters = self.running.placement.weights({name: weights[name] for name in self.network.shapes})
+        parameters = self._placed(weights)
 
         def cosines(part: Batch) -> "Tensor":
             images, texts = self._embedded(parameters, part)
@@ -177,18 +198,17 @@ class Pairs(TorchTask):
         return self._outputs(examples, lambda batch: (self._numbers_of(batch, cosines),), 1)[0]
 
     def batch(self, examples: Examples) -> Batch:
-        """Pixels as bytes; tokens, padded with zeros, and the number of real ones in each row."""
+        """Pixels as bytes; tokens, filled up, and the number of real ones in each row."""
         import torch
 
         assert examples.pixels is not None
         assert examples.tokens is not None
-        tokens = torch.from_numpy(examples.tokens.padded(self._config.max_tokens))
+        tokens = torch.from_numpy(examples.tokens.padded(self._layout.max_tokens, self._pad))
         return torch.from_numpy(examples.pixels), tokens, torch.from_numpy(examples.tokens.lengths)
 
     def _embedded(self, weights: Parameters, batch: Batch) -> "tuple[Tensor, ...]":
-
         pixels, tokens, lengths, *_ = batch
-        given = normalised(pixels, self._config.mean, self._config.deviation, kind_of(weights))
+        given = normalised(pixels, self._layout.mean, self._layout.deviation, kind_of(weights))
         texts = (tokens, lengths) if self._config.architecture == "towers" else (tokens,)
         said = (
             self.network.forward(dict(weights), IMAGE_TOWER, given),
@@ -212,8 +232,10 @@ class Pairs(TorchTask):
 class PairsAmong(Pairs):
     """Images with captions, contrasted with the same companions each."""
 
-    def __init__(self, config: PairsConfig, network: Network, tokenizer: Tokenizer, companions: Examples) -> None:
-        super().__init__(config, network, tokenizer)
+    def __init__(
+        self, config: PairsConfig, layout: Layout, network: Network, tokenizer: Tokenizer, companions: Examples
+    ) -> None:
+        super().__init__(config, layout, network, tokenizer)
         self._companions, self._count = companions, companions.count
         self._numbers: tuple[dict[bytes, int], dict[bytes, int]] = {}, {}
         for number, contents in enumerate(zip(*_contents(companions), strict=True)):
@@ -237,35 +259,41 @@ class PairsAmong(Pairs):
         ]
         return *super().batch(examples), torch.tensor(numbers, dtype=torch.int64).T
 
-    def scorer(self, at: Weights, reference: Weights, parameters: Sequence[str], *, cosine: bool = False) -> Scorer:
-        """A scorer at given weights in the direction of others; see `Task`."""
+    def scorers(
+        self, at: Sequence[Weights], reference: Weights, parameters: Sequence[str], *, cosine: bool = False
+    ) -> Scorers:
+        """A scorer at several weights in the direction of others; see `Task`."""
         if not cosine:
-            return super().scorer(at, reference, parameters)
-        # A NaN would spread to the gradients of all rows.
-        sound = self._companions.chosen(self._sound(at, self._companions))
-        among = PairsAmong(self._config, self.network, self._tokenizer, sound)
-        score = super(PairsAmong, among).scorer(at, reference, parameters, cosine=True)
+            return super().scorers(at, reference, parameters)
+        each = [self._of_sound(one, reference, parameters) for one in at]
+        return lambda examples: tuple(score(examples) for score in each)
+
+    def _of_sound(self, at: Weights, reference: Weights, parameters: Sequence[str]) -> Scorer:
+        """The cosine of pairs with finite embeddings, as a NaN would spread to the gradients of all rows."""
+        placed = self.running.placement.weights({name: at[name] for name in self.network.shapes})
+        sound = self._companions.chosen(self._sound(placed, self._companions))
+        among = PairsAmong(self._config, self._layout, self.network, self._tokenizer, sound)
+        score = super(PairsAmong, among).scorers((at,), reference, parameters, cosine=True)
 
         def scored(examples: Examples) -> Scored:
             found = Scored(np.full(examples.count, np.nan), np.full(examples.count, np.nan))
-            if len(which := self._sound(at, examples)):
-                some = score(examples.chosen(which))
+            if len(which := self._sound(placed, examples)):
+                (some,) = score(examples.chosen(which))
                 found.loss[which], found.score[which] = some.loss, some.score
             return found
 
         return scored
 
-    def _sound(self, at: Weights, examples: Examples) -> Indices:
+    def _sound(self, weights: Parameters, examples: Examples) -> Indices:
         """The examples with finite embeddings."""
         import torch
 
-        weights = self.running.placement.weights({name: at[name] for name in self.network.shapes})
         batch = self.running.placement.batch(super().batch(examples))
 
         def finite(part: Batch) -> "Tensor":
             return torch.cat(self._embedded(weights, part), 1).isfinite().all(1)
 
-        with exclusive_torch(), torch.no_grad():
+        with exclusive_torch(self.running.device), torch.no_grad():
             found = self._portions.run(batch, finite, finite)
         return np.flatnonzero(torch.cat(found).cpu().numpy()) if found else np.empty(0, np.int64)
 
@@ -327,16 +355,53 @@ def _pointing(said: "Tensor") -> "Tensor":
 
 
 def _load(config: PairsConfig, files: Files) -> Pairs:
-    _check_batch(config)
+    layout = read_as(NAME, config, files)
+    _check_batch(config, layout)
     config.running.ready(NAME)
-    path = config.tokenizer if config.tokenizer == BYTES else files.path(config.tokenizer)
-    tokenizer = tokenizer_of(NAME, path)
-    return Pairs(config, pair_network(config, tokenizer.size), tokenizer)
+    tokenizer = tokenizer_of_layout(NAME, layout, files)
+    return Pairs(config, layout, pair_network(config, layout, tokenizer.size), tokenizer)
 
 
-def _check_batch(config: PairsConfig) -> None:
+def read_as(task: str, config: PairsConfig, files: Files) -> Layout:
+    """What the encoders read: the recipe's keys, or a layout with the keys that differ from their defaults."""
+    own = Layout(
+        size=config.size,
+        fit="stretch",
+        mean=(config.mean,),
+        deviation=(config.deviation,),
+        tokenizer=config.tokenizer,
+        start=config.start,
+        end=config.end,
+        clean="none",
+        max_tokens=config.max_tokens,
+    )
+    if config.layout == "":
+        return own
+    named = named_layout(config.layout, task)
+    layout = read_layout(files.path(str(config.layout))) if named is None else named
+    plain = {one.name: one.default for one in fields(PairsConfig)}
+    written = [one.name for one in fields(Layout) if one.name in plain and getattr(config, one.name) != plain[one.name]]
+    return replace(layout, **{name: getattr(own, name) for name in written})
+
+
+def tokenizer_of_layout(task: str, layout: Layout, files: Files) -> Tokenizer:
+    """The tokenizer of a layout."""
+    if not layout.tokenizer:
+        raise ScoreError(f"{task}: `tokenizer`: each model of this layout has its own; expected its tokenizer.json")
+    path = BYTES if layout.tokenizer == BYTES else files.path(layout.tokenizer)
+    return tokenizer_of(task, path, layout.clean)
+
+
+def files_read(config: PairsConfig) -> tuple[str, ...]:
+    """The files that pictures and captions are read by."""
+    if config.layout == "":
+        return tokenizer_files(config.tokenizer)
+    return (*tokenizer_files(laid_out_tokenizer(config.layout, config.tokenizer)), *layout_files(config.layout))
+
+
+def _check_batch(config: PairsConfig, layout: Layout) -> None:
     """Raise ScoreError if the similarities of a batch exceed its memory budget."""
-    require_room(NAME, config.size, config.batch, config.running.memory_bytes)
+    require_room(NAME, layout.size, config.batch, config.running.memory_bytes)
     wide, budget = config.running.stored_dtype.itemsize, config.running.memory_bytes
     if config.batch**2 * wide > budget:
         raise ScoreError(
@@ -345,21 +410,21 @@ def _check_batch(config: PairsConfig) -> None:
         )
 
 
-def pair_network(config: PairsConfig, vocabulary: int) -> Network:
+def pair_network(config: PairsConfig, layout: Layout, vocabulary: int) -> Network:
     """The two encoders, tested on an image and a text."""
     if config.architecture == "towers":
-        return towers(config.network, config.size, config.patch, vocabulary, config.max_tokens)
+        return towers(config.network, layout.size, config.patch, vocabulary, layout.max_tokens)
     import torch
 
     running = config.running
     made = network_of(config.architecture, running, (IMAGE_TOWER, TEXT_TOWER))
-    image = normalised(no_image(config.size, running.device), config.mean, config.deviation, running.placement.dtype)
-    text = torch.zeros(1, config.max_tokens, dtype=torch.int64, device=running.device)
+    image = normalised(no_image(layout.size, running.device), layout.mean, layout.deviation, running.placement.dtype)
+    text = torch.zeros(1, layout.max_tokens, dtype=torch.int64, device=running.device)
     one = output_shape(
-        made, running, (IMAGE_TOWER, image), None, f"{config.architecture}: of one image of {config.size} pixels a side"
+        made, running, (IMAGE_TOWER, image), None, f"{config.architecture}: of one image of {layout.size} pixels a side"
     )
     output_shape(
-        made, running, (TEXT_TOWER, text), one, f"{config.architecture}: of one text of {config.max_tokens} tokens"
+        made, running, (TEXT_TOWER, text), one, f"{config.architecture}: of one text of {layout.max_tokens} tokens"
     )
     return made
 
@@ -369,7 +434,7 @@ def _reads(config: PairsConfig) -> tuple[str, ...]:
 
 
 def _depends(config: PairsConfig) -> tuple[str, ...]:
-    packages = ("torch", *tokenizer_packages(config.tokenizer))
+    packages = ("torch", *(tokenizer_packages(config.tokenizer) if config.layout == "" else LAYOUT_PACKAGES))
     return (*versions(*packages), *function_identity(config.architecture))
 
 
@@ -380,7 +445,8 @@ TASK = TaskKind(
     config=PairsConfig,
     load=_load,
     reads=_reads,
-    files=lambda config: tokenizer_files(config.tokenizer),
+    files=files_read,
+    declares=(CLIP,),
     depends=_depends,
     resource="model",
     adapts=True,

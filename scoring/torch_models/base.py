@@ -33,7 +33,7 @@ from winnow.scoring.torch_models.weights import arrays_of, as_stored, check_weig
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
 
-BatchFunction: TypeAlias = Callable[[Batch], tuple[Floats, ...]]
+BatchFunction: TypeAlias = Callable[[Batch], Sequence[Floats]]
 """Computes columns from a batch, with one number per row."""
 
 _CERTAIN: Final = 1e-2
@@ -57,6 +57,8 @@ class TorchTask(ABC):
     def __init__(self, network: Network, running: TorchRuntime, model: Model) -> None:
         self.network, self.running, self.model = network, running, model
         self._portions = BatchPortions(running.memory_bytes)
+        self._reference: tuple[Weights, Parameters] | None = None  # weights on the device, as given last
+        self._inputs: tuple[Examples, list[tuple[Indices, Batch]]] | None = None  # examples on the device, given last
 
     @property
     @abstractmethod
@@ -99,12 +101,22 @@ class TorchTask(ABC):
     def scorers(
         self, at: Sequence[Weights], reference: Weights, parameters: Sequence[str], *, cosine: bool = False
     ) -> Scorers:
-        """A scorer at several weights."""
-        each = [self.scorer(one, reference, parameters, cosine=cosine) for one in at]
-        return lambda examples: tuple(score(examples) for score in each)
+        """A scorer at several weights, which get the same inputs on the device."""
+        each = [self._speaker(one, reference, parameters, cosine=cosine) for one in at]
+
+        def scored(examples: Examples) -> tuple[Scored, ...]:
+            columns = self._outputs(examples, lambda batch: [one for say in each for one in say(batch)], 2 * len(each))
+            return tuple(Scored(*pair) for pair in zip(columns[::2], columns[1::2], strict=True))
+
+        return scored
 
     def scorer(self, at: Weights, reference: Weights, parameters: Sequence[str], *, cosine: bool = False) -> Scorer:
         """A scorer at given weights in the direction of others; see `Task`."""
+        several = self.scorers((at,), reference, parameters, cosine=cosine)
+        return lambda examples: several(examples)[0]
+
+    def _speaker(self, at: Weights, reference: Weights, parameters: Sequence[str], *, cosine: bool) -> BatchFunction:
+        """Gives the losses and scores of a batch at given weights."""
         self.check(at, "the weights that are scored at")
         self.check(reference, "the reference")
         start, goal = (
@@ -118,11 +130,7 @@ class TorchTask(ABC):
             found = scores(batch)
             return found.loss, self._certain(found)
 
-        def scored(examples: Examples) -> Scored:
-            loss, score = self._outputs(examples, say, 2)
-            return Scored(loss, score)
-
-        return scored
+        return say
 
     def _certain(self, found: BatchScores) -> Floats:
         """The scores; NaN if differences of losses are too uncertain."""
@@ -142,9 +150,16 @@ class TorchTask(ABC):
 
     def losses(self, weights: Weights, examples: Examples) -> Floats:
         """The loss of each example; NaN if undefined."""
-        self.check(weights, "the weights")
-        parameters = self.running.placement.weights({name: weights[name] for name in self.network.shapes})
+        parameters = self._placed(weights)
         return self._outputs(examples, lambda batch: (self._losses_of(parameters, batch),), 1)[0]
+
+    def _placed(self, weights: Weights) -> Parameters:
+        """Checked weights on the device, where those of the last call still are: a reference is moved once."""
+        if self._reference is None or self._reference[0] is not weights:
+            self.check(weights, "the weights")
+            placed = self.running.placement.weights({name: weights[name] for name in self.network.shapes})
+            self._reference = weights, placed
+        return self._reference[1]
 
     def train(
         self,
@@ -160,19 +175,42 @@ class TorchTask(ABC):
         schedule = schedule_of(count, settings, reference)
         return train(
             lambda: Training(self.network, self.model, self.running, settings, reference, start),
-            lambda which: self.batch(examples.chosen(which)),
+            lambda which: self.running.placement.batch(self.batch(examples.chosen(which))),
             schedule,
+            self.running.device,
         )
 
     def _outputs(self, examples: Examples, say: BatchFunction, columns: int) -> tuple[Floats, ...]:
+        """The columns of examples: losses and scores by turns."""
         found = tuple(np.full(examples.count, np.nan) for _ in range(columns))
-        for which in self.groups(examples):
-            some = examples if np.array_equal(which, np.arange(examples.count)) else examples.chosen(which)
-            with exclusive_torch():
-                said = say(self.batch(some))
+        for which, batch in self._batches(examples):
+            with exclusive_torch(self.running.device):
+                said = say(batch)
             for column, values in zip(found, said, strict=True):
                 column[which] = values
         return found
+
+    def _batches(self, examples: Examples) -> Iterator[tuple[Indices, Batch]]:
+        """The batches of examples on the device. Those of one part of a shard stay there for the next call, if they fit
+        into `memory_bytes`: its scores, losses and alignments read the same."""
+        if self._inputs is not None and self._inputs[0] is examples:
+            yield from self._inputs[1]
+            return
+        self._inputs = None
+        kept: list[tuple[Indices, Batch]] = []
+        held = 0
+        for which in self.groups(examples):
+            some = examples if np.array_equal(which, np.arange(examples.count)) else examples.chosen(which)
+            with exclusive_torch(self.running.device):
+                batch = self.running.placement.batch(self.batch(some))
+            held += sum(part.nbytes for part in batch)
+            if held <= self.running.memory_bytes:
+                kept.append((which, batch))
+            else:
+                kept.clear()
+            yield which, batch
+        if held <= self.running.memory_bytes:
+            self._inputs = examples, kept
 
     def _losses_of(self, parameters: Parameters, batch: Batch) -> Floats:
         import torch
@@ -181,7 +219,7 @@ class TorchTask(ABC):
         if isinstance(model, SampleModel):
             each = model.losses
             return self._numbers_of(batch, lambda part: each(parameters, part))
-        batch, embed = self.running.placement.batch(batch), model.embed
+        embed = model.embed
 
         def embedded(part: Batch) -> "tuple[Tensor, ...]":
             return embed(parameters, part)
@@ -196,7 +234,7 @@ class TorchTask(ABC):
         """A number of each example of a batch, which does not depend on the others; NaN if undefined."""
         import torch
 
-        return _finite(torch.cat(self._portions.run(self.running.placement.batch(batch), numbers, numbers)))
+        return _finite(torch.cat(self._portions.run(batch, numbers, numbers)))
 
 
 def _finite(numbers: "Tensor") -> Floats:

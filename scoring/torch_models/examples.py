@@ -34,9 +34,25 @@ class Ragged:
         start = int(self.ends[place - 1]) if place else 0
         return self.values[start : int(self.ends[place])]
 
-    def padded(self, length: int) -> NDArray[np.int64]:
-        """A table of tokens, padded with zeros."""
-        found = np.zeros((len(self.ends), length), np.int64)
+    def windows(self, width: int) -> "tuple[Ragged, Indices]":
+        """Each text in windows of at most this many tokens, and which text each is of.
+
+        A window begins with the last token of the one before it, so that each token but a text's first is predicted
+        once.
+        """
+        counts = np.maximum(1, -(-(self.lengths - 1) // (width - 1)))
+        of = np.repeat(np.arange(len(counts)), counts)
+        within = np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
+        starts = within * (width - 1)
+        lengths = np.minimum(self.lengths[of] - starts, width)
+        ends = np.cumsum(lengths, dtype=np.int64)
+        begin = (self.ends - self.lengths)[of] + starts
+        places = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - lengths - begin, lengths)
+        return Ragged(self.values[places], ends), of.astype(np.int64)
+
+    def padded(self, length: int, fill: int = 0) -> NDArray[np.int64]:
+        """A table of tokens, filled up with one number."""
+        found = np.full((len(self.ends), length), fill, np.int64)
         lengths = self.lengths
         found[np.arange(length) < lengths[:, None]] = self.values
         return found

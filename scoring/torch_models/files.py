@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from winnow.schemas.errors import ScoreError
+from winnow.schemas.safetensors_index import files_of
 from winnow.scoring.protocol import Weights
 from winnow.scoring.torch_models.packages import one_line, required_package
 
@@ -37,13 +38,15 @@ def read_checkpoint(path: str) -> Weights:
 
 
 def read_safetensors(path: str) -> Weights:
-    """The tensors of a safetensors file; bfloat16 becomes float32.
+    """The tensors of a safetensors file, or of all files of an index; bfloat16 becomes float32.
 
     Raises:
         ScoreError: It is not such a file, or is damaged.
     """
     torch: Any = required_package("a file of safetensors", "torch")
     package: Any = required_package("a file of safetensors", "safetensors.torch")
+    if (parts := files_of(path)) != (path,):
+        return {name: array for part in parts for name, array in read_safetensors(part).items()}
     try:
         found = package.load_file(path, device="cpu")
     except OSError as error:

@@ -90,7 +90,7 @@ class _Frozen:
         def call(batch: Batch) -> "Tensor":
             return self._network.forward(self._parameters, batch[0])
 
-        with exclusive_torch():
+        with exclusive_torch(self._running.device):
             parts = self._portions.run(self._running.placement.batch((torch.from_numpy(given),)), call, call)
             found: Numbers = torch.cat([part.float() for part in parts]).cpu().numpy()
         return found

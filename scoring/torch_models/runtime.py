@@ -3,13 +3,13 @@
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import numpy as np
 
 from winnow.schemas.errors import ScoreError
-from winnow.schemas.recipe.checks import Between
+from winnow.schemas.recipe.checks import LATER, Between
 from winnow.scoring.mimic.determinism import deterministic
 from winnow.scoring.mimic.models import Placement
 from winnow.scoring.torch_models.packages import required_package
@@ -31,6 +31,8 @@ class TorchRuntime:
     memory_bytes: Annotated[int, Between(1, 1 << 42)] = 256 << 20
     """As in MimicSettings: the memory of tensors while samples are scored, which limits samples at once. Halved if
     memory runs out."""
+    accumulate: Annotated[int, Between(0, 1 << 20)] = field(default=0, metadata=LATER)
+    """winnow's: a training batch at once; or as many of its samples at a time, for the gradient of the whole batch."""
 
     @property
     def stored_dtype(self) -> "np.dtype[Any]":
@@ -68,10 +70,11 @@ def at_least_float32(said: "Tensor") -> "Tensor":
 
 
 @contextmanager
-def exclusive_torch() -> Iterator[None]:
+def exclusive_torch(device: str = "cpu") -> Iterator[None]:
     """Use PyTorch deterministically, in one thread of the process at a time.
 
-    Do not yield from within, as the modes would stay on in the caller.
+    On a GPU fused attention and PyTorch's own precision of products hold, except under forward derivatives; on a CPU
+    plain attention does always. Do not yield from within, as the modes would stay on in the caller.
     """
-    with _ONE, deterministic():
+    with _ONE, deterministic(exact=device == "cpu"):
         yield

@@ -6,7 +6,10 @@ is always in evaluation mode: no dropout, fixed batch statistics, so that a samp
 The same examples, settings and PyTorch give the same weights to the last bit, with or without interruption.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,14 +17,17 @@ from numpy.typing import NDArray
 
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.linear.schedule import Schedule, in_batch, require_finite
-from winnow.scoring.mimic.direction import chosen_parameters, direction
-from winnow.scoring.mimic.exact import derivative, lacks_forward
+from winnow.scoring.mimic.determinism import deterministic
+from winnow.scoring.mimic.direction import chosen_parameters
+from winnow.scoring.mimic.exact import lacks_forward
 from winnow.scoring.mimic.gradients import Gradients, gradient_slopes, over_gradients
 from winnow.scoring.mimic.memory import BatchPortions, is_out_of_memory
-from winnow.scoring.mimic.models import Batch, Model, SampleModel
+from winnow.scoring.mimic.models import Batch, Model
 from winnow.scoring.protocol import Checkpoint, TrainingSettings, Weights
 from winnow.scoring.torch_models.networks import Network, Parameters
+from winnow.scoring.torch_models.parts import gradients, joined, losses_of, parts_of, slopes_of
 from winnow.scoring.torch_models.runtime import TorchRuntime, exclusive_torch
+from winnow.scoring.torch_models.toward import unit_towards
 from winnow.scoring.torch_models.weights import array_of, arrays_of, check_weights, tensors_of
 
 if TYPE_CHECKING:
@@ -91,17 +97,30 @@ class Training:
         return True
 
     def _differentiate(self, batch: Batch) -> None:
+        """Set the gradient of the weighted sum for the chosen parameters, and of the mean for the others."""
         import torch
 
-        weights = self._weights(batch)
-        with torch.enable_grad():
-            losses = losses_of(self._model, self._narrow(self._parameters), batch)
+        parts = parts_of(batch, self._running.accumulate)
+        weights = self._weights(parts)
+        others = [name for name in self._network.trained if name not in self._chosen]
+        groups = [[*self._chosen, *others]] if weights is None else [one for one in (list(self._chosen), others) if one]
+        of = [[self._parameters[name] for name in group] for group in groups]
+
+        def totals(losses: "Tensor", which: slice) -> "list[Tensor]":
             if not bool(torch.isfinite(losses).all()):
                 raise ScoreError(
                     f"training: a loss is NaN at step {self.step + 1}; lower learning_rate, or use other starting "
                     "weights"
                 )
-            self._backward(losses, weights)
+            mean = losses.mean() * (len(losses) / len(batch[0])) if len(parts) > 1 else losses.mean()
+            weighed = mean if weights is None else (weights[which] * losses).sum()
+            return [weighed, mean][: len(of)]
+
+        with torch.enable_grad():
+            found = gradients(self._model, lambda: self._narrow(self._parameters), parts, totals, of)
+        for group, each in zip(of, found, strict=True):
+            for parameter, gradient in zip(group, each, strict=True):
+                parameter.grad = gradient
 
     def checkpoint(self) -> Checkpoint:
         """The current state, copied."""
@@ -127,66 +146,39 @@ class Training:
                 kept[moment] = torch.from_numpy(np.array(found, self._running.stored_dtype)).to(parameter.device)
             self._optimiser.state[parameter] = kept
 
-    def _weights(self, batch: Batch) -> "Tensor | None":
+    def _weights(self, parts: Sequence[Batch]) -> "Tensor | None":
         """The weight of each sample; None for equal weights."""
         import torch
 
-        method = self._settings.method
+        method, model = self._settings.method, self._model
         if method == "uniform":
             return None
         now = self._narrow({name: one.detach() for name, one in self._parameters.items()})
         if method == "mimic":
-            said = self._scores(now, batch)
+            said = self._scores(now, parts)
         elif method == "grand":
-            said = over_gradients(self._model, now, self._chosen, batch, self._portions, _norms)
+            said = over_gradients(model, now, self._chosen, joined(parts), self._portions, _norms)
         else:
-            said = losses_of(self._model, now, batch) - losses_of(self._model, self._narrow(self._reference), batch)
+            said = losses_of(model, now, parts) - losses_of(model, self._narrow(self._reference), parts)
         weights = in_batch(method, said.double().cpu().numpy(), self._settings.temperature)
         return torch.from_numpy(weights).to(said.device, self._running.compute_dtype)
 
-    def _scores(self, now: Parameters, batch: Batch) -> "Tensor":
+    def _scores(self, now: Parameters, parts: Sequence[Batch]) -> "Tensor":
         """The scores in the current direction of the reference."""
-        import torch
-
-        arrays, goal = (
-            {name: array_of(of[name]) for name in self._chosen} for of in (self._parameters, self._reference)
-        )
-        towards = direction(arrays, goal, self._chosen).unit
-        unit = self._narrow({name: torch.from_numpy(np.asarray(one)) for name, one in towards.items()})
+        unit = self._narrow(unit_towards(self._parameters, self._reference, self._chosen))
         if not self._no_forward:
             try:
-                return -derivative(lambda weights: losses_of(self._model, weights, batch), now, unit)[1]
+                with deterministic():
+                    return -slopes_of(self._model, now, unit, parts)
             except (NotImplementedError, RuntimeError) as error:
                 if not lacks_forward(error):
                     raise
             self._no_forward = True
-        return -gradient_slopes(self._model, now, unit, batch, self._portions)
+        return -gradient_slopes(self._model, now, unit, joined(parts), self._portions)
 
     def _narrow(self, parameters: Parameters) -> Parameters:
         """The parameters in the type of computation."""
         return {name: self._running.placement.tensor(one) for name, one in parameters.items()}
-
-    def _backward(self, losses: "Tensor", weights: "Tensor | None") -> None:
-        """The gradient of the weighted sum for the chosen parameters, and of the mean for the others."""
-        import torch
-
-        chosen = [self._parameters[name] for name in self._chosen]
-        others = [self._parameters[name] for name in self._network.trained if name not in self._chosen]
-        mean = losses.mean()
-        if weights is None:
-            chosen, others, weighed = [*chosen, *others], [], mean
-        else:
-            weighed = (weights * losses).sum()
-        for total, parameters in ((weighed, chosen), (mean, others)):
-            if parameters:
-                found = torch.autograd.grad(total, parameters, retain_graph=total is not mean, allow_unused=True)
-                for parameter, gradient in zip(parameters, found, strict=True):
-                    parameter.grad = torch.zeros_like(parameter) if gradient is None else gradient
-
-
-def losses_of(model: Model, parameters: Mapping[str, "Tensor"], batch: Batch) -> "Tensor":
-    """The loss of each sample of a batch, in one piece."""
-    return model.losses(parameters, batch) if isinstance(model, SampleModel) else model.whole(parameters, batch)
 
 
 def _norms(gradients: Gradients) -> "Tensor":
@@ -201,6 +193,7 @@ def train(
     begin: Callable[[], Training],
     batch: Callable[[NDArray[np.int64]], Batch],
     schedule: Schedule,
+    device: str = "cpu",
 ) -> Iterator[Checkpoint]:
     """Yield the checkpoints to keep; a starting checkpoint is yielded again if no steps are left.
 
@@ -208,20 +201,34 @@ def train(
         begin: Creates the training.
         batch: Gives the model's inputs for examples by index.
         schedule: The examples of each step, and the steps after which a checkpoint is kept.
+        device: Where it computes. For a GPU the next batch is made and moved beside each step.
     """
-    with exclusive_torch():
+    with exclusive_torch(device):
         training = begin()
     if training.step > schedule.steps:
         raise ScoreError(f"the checkpoint is of step {training.step:,}; this training ends at {schedule.steps:,}")
     if training.step == schedule.steps:
         yield training.checkpoint()
-    batches = schedule.batches(training.step)
+    batches = ahead((partial(batch, which) for _, which in schedule.batches(training.step)), device != "cpu")
     for stop in schedule.kept:
         if stop <= training.step:
             continue
-        with exclusive_torch():  # released while the caller runs
+        with exclusive_torch(device):  # released while the caller runs
             while training.step < stop:
-                training.advance(batch(next(batches)[1]))
+                training.advance(next(batches))
             found = training.checkpoint()
         require_finite(found.weights, found.step)
         yield found
+
+
+def ahead(makers: Iterator[Callable[[], Batch]], beside: bool) -> Iterator[Batch]:
+    """What each gives, in order; `beside`: in a thread, one before it is wanted."""
+    if not beside:
+        yield from (make() for make in makers)
+        return
+    with ThreadPoolExecutor(1) as thread:
+        coming = [thread.submit(make) for make in itertools.islice(makers, 1)]
+        while coming:
+            made = coming.pop().result()
+            coming = [thread.submit(make) for make in itertools.islice(makers, 1)]
+            yield made

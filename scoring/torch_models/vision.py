@@ -1,8 +1,9 @@
 """Small networks from pixels to numbers: three convolutions, and a vision transformer over patches."""
 
 import math
+from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.torch_models.blocks import Matrix, Parameters, Size, initial_blocks, matrices, through_blocks
@@ -93,9 +94,31 @@ def shapes_of(parameters: Parameters) -> dict[str, tuple[int, ...]]:
     return {name: tuple(value.shape) for name, value in parameters.items()}
 
 
-def normalised(pixels: "Tensor", mean: float, deviation: float, kind: "dtype") -> "Tensor":
-    """Examples × height × width × colours of bytes → examples × colours × height × width of numbers."""
-    return ((pixels.permute(0, 3, 1, 2).float() / 255 - mean) / deviation).to(kind)
+Colours: TypeAlias = float | tuple[float, ...]
+"""A number for all colours, or one for each of red, green and blue."""
+
+
+def normalised(pixels: "Tensor", mean: Colours, deviation: Colours, kind: "dtype") -> "Tensor":
+    """Examples × height × width × colours of bytes → examples × colours × height × width of numbers.
+
+    In the order of torchvision's `ToTensor` and `Normalize`, to the last bit.
+    """
+    shares = pixels.permute(0, 3, 1, 2).float() / 255
+    return ((shares - _each(mean, pixels)) / _each(deviation, pixels)).to(kind)
+
+
+def _each(colours: Colours, pixels: "Tensor") -> "Tensor | float":
+    if isinstance(colours, float) or len(colours) == 1:
+        return colours if isinstance(colours, float) else colours[0]
+    return _on_device(colours, str(pixels.device))
+
+
+@lru_cache(maxsize=16)
+def _on_device(colours: tuple[float, ...], device: str) -> "Tensor":
+    """A number for each colour, moved to the device once."""
+    import torch
+
+    return torch.tensor(colours, dtype=torch.float32, device=device)[:, None, None]
 
 
 def no_image(size: int, device: str) -> "Tensor":

@@ -1,6 +1,6 @@
 """Which page shows a picture: keys that match pages with pictures, and what other records of a crawl say of it.
 
-Keys are digests of canonical addresses, of three kinds that never equal each other.
+Keys are digests of canonical addresses, of four kinds that never equal each other.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from winnow.filters.operators import KEYS
 from winnow.filters.url.canonical import CanonicalConfig, canonical
@@ -19,6 +20,7 @@ from winnow.schemas.rows import referrers
 SHOWN: Final = 0  # the address of a picture that pages show
 LOADED: Final = 1  # the address of a picture that a browser loaded for a page
 PAGE: Final = 2  # the address of a page on which a picture was found
+SHOWING: Final = 3  # the address of a picture, offered by pages that show it: so they are counted
 _URL = "samples.url"
 _RULES: Final = CanonicalConfig(routes=True)  # no picture has a route, and no crawler reports a page's
 _BYTES: Final = 16
@@ -67,10 +69,27 @@ def keys_of(urls: pa.Array, kind: int) -> pa.Array:
     digests = digests_of(urls)
     if not len(digests):
         return pa.array([], KEYS)
-    bounds = digests.offset * _BYTES, (digests.offset + len(digests)) * _BYTES
-    raw = np.frombuffer(digests.buffers()[1], np.uint8)[slice(*bounds)].reshape(-1, _BYTES).copy()
+    return pc.if_else(digests.is_valid(), of_kind(digests, kind), None)
+
+
+def image_keys(images: pa.StructArray) -> tuple[pa.Array, NDArray[np.int64]]:
+    """The key of each address of images of pages, and the number of its image: all of an image together, as the page
+    orders them."""
+    others = pc.struct_field(images, "candidates")
+    urls = pa.concat_arrays([pc.struct_field(images, "src"), others.flatten()])
+    own = np.arange(len(images))
+    counts = pc.fill_null(others.value_lengths(), 0).to_numpy(zero_copy_only=False)
+    places = np.concatenate([own, np.repeat(own, counts)])
+    order = np.lexsort((np.arange(len(places)), places))
+    return keys_of(urls.take(pa.array(order)), SHOWN), places[order]
+
+
+def of_kind(keys: pa.Array, kind: int) -> pa.Array:
+    """The keys of the same addresses, of another kind; what a null becomes has no meaning."""
+    raw = np.frombuffer(keys.buffers()[1], np.uint8)[keys.offset * _BYTES : (keys.offset + len(keys)) * _BYTES]
+    raw = raw.reshape(-1, _BYTES).copy()
     raw[:, -1] = raw[:, -1] & ~np.uint8(_KINDS) | kind
-    return pc.if_else(digests.is_valid(), pa.Array.from_buffers(KEYS, len(raw), [None, pa.py_buffer(raw)]), None)
+    return pa.Array.from_buffers(KEYS, len(raw), [None, pa.py_buffer(raw)])
 
 
 def digests_of(urls: pa.Array) -> pa.Array:

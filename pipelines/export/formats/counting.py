@@ -65,8 +65,8 @@ def lines_of(file: Path) -> int:
     return counted.lines
 
 
-def tar_samples(file: Path) -> int:
-    """Walks the headers of a tar: successive members that share a key are one sample."""
+def tar_samples(file: Path, *, alike: bool = True) -> int:
+    """Walks the headers of a tar: successive members that share a key are one sample; all have the same if `alike`."""
     samples, of_all = 0, b""
     key, suffixes = b"", b""
     with file.open("rb") as stream:
@@ -75,12 +75,12 @@ def tar_samples(file: Path) -> int:
             own, _, suffix = name.partition(b".")
             if not samples or own != key:
                 of_all = of_all or suffixes
-                if suffixes != of_all:
+                if alike and suffixes != of_all:
                     break
                 samples, key, suffixes = samples + 1, own, b""
             suffixes += b"." + suffix
             stream.seek(-(-size // _BLOCK) * _BLOCK, 1)
-        if suffixes != (of_all or suffixes):
+        if alike and suffixes != (of_all or suffixes):
             raise ExportError(f"sample {key.decode(errors='replace')} has different members than the first")
         if len(head) < _BLOCK or any(stream.read(_BLOCK)):
             raise ExportError("lacks the end-of-archive blocks of a tar")

@@ -35,8 +35,8 @@ def index(sample_sizes: Sequence[npt.NDArray[np.int64]]) -> bytes:
     return np.concatenate([np.zeros(1, np.int64), *sample_sizes]).cumsum().astype("<u8").tobytes()
 
 
-def description(shards: Sequence[WrittenShard], suffix: str | None, outputs: Sequence[str]) -> Mapping[str, bytes]:
-    """The files under `.nv-meta`; `suffix` is that of the media, or None."""
+def description(shards: Sequence[WrittenShard], dataset: Json, outputs: Sequence[str]) -> Mapping[str, bytes]:
+    """The files under `.nv-meta`; `dataset` says what a sample is."""
     tars = {f"{one.shard.stem()}.tar": one.samples for one in shards}
     parts: dict[str, Json] = {}
     for output in outputs:
@@ -46,7 +46,7 @@ def description(shards: Sequence[WrittenShard], suffix: str | None, outputs: Seq
     return {
         f"{_FOLDER}/.info.json": json.dumps({"shard_counts": tars}, indent=2).encode(),
         f"{_FOLDER}/split.yaml": _yaml({"split_parts": parts, "exclude": []}),
-        f"{_FOLDER}/dataset.yaml": _yaml(_dataset(suffix)),
+        f"{_FOLDER}/dataset.yaml": _yaml(dataset),
     }
 
 
@@ -70,7 +70,8 @@ def count(folder: Path, path: str) -> Sequence[Counted]:
     ]
 
 
-def _dataset(suffix: str | None) -> Json:
+def dataset_of(suffix: str | None) -> Json:
+    """What a sample is whose medium has this suffix; None for a text."""
     if suffix is None:
         return _typed("TextSample", {"text": "txt"})
     if suffix.rpartition(".")[2] in _PICTURES:  # of several, the first

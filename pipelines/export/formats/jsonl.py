@@ -20,7 +20,7 @@ from winnow.pipelines.export.formats.protocol import ExportFormat, Made, ShardNa
 from winnow.schemas.identity import Json
 
 _LEVELS = {"zstd": 3, "gzip": 6}
-_SUFFIXES = {"zstd": ".zst", "gzip": ".gz", "none": ""}
+SUFFIXES = {"zstd": ".zst", "gzip": ".gz", "none": ""}
 _WRITE_BYTES = 1 << 20
 
 
@@ -43,10 +43,10 @@ class Jsonl(ExportFormat):
 
     def write(self, config: JsonlConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
         """Writes one file."""
-        path = f"{shard.stem()}.jsonl{_SUFFIXES[config.compression]}"
+        path = f"{shard.stem()}.jsonl{SUFFIXES[config.compression]}"
         samples = size = 0
         dtypes: list[Json] = []
-        with open(folder / path, "wb") as file, _compressed(file, config) as stream:
+        with open(folder / path, "wb") as file, compressed(file, config.compression) as stream:
             for batch in rows:
                 for lines in _lines(batch):
                     stream.write(lines)
@@ -92,11 +92,12 @@ def _lines(batch: pa.RecordBatch) -> Iterator[bytes]:
     yield b"".join(held)
 
 
-def _compressed(file: BinaryIO, config: JsonlConfig) -> AbstractContextManager[BinaryIO]:
-    if config.compression == "zstd":
+def compressed(file: BinaryIO, compression: str) -> AbstractContextManager[BinaryIO]:
+    """A file that what is written to is compressed into: `zstd`, `gzip` or `none`."""
+    if compression == "zstd":
         compressor = zstandard.ZstdCompressor(level=_LEVELS["zstd"], write_checksum=True)
         return cast(AbstractContextManager[BinaryIO], compressor.stream_writer(file, closefd=False))
-    if config.compression == "gzip":  # without name or time in its header
+    if compression == "gzip":  # without name or time in its header
         made = gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=_LEVELS["gzip"], mtime=0)
         return cast(AbstractContextManager[BinaryIO], made)
     return nullcontext(file)

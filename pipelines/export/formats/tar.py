@@ -6,6 +6,7 @@ group 0 without names, time 0). It ends an archive with two zero blocks and pads
 """
 
 from collections.abc import Sequence
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -75,6 +76,17 @@ def members(names: Sequence[bytes], contents: pa.Array) -> list[pa.Array]:
 def joined(parts: Sequence[pa.Array]) -> pa.Array:
     """Concatenates the parts row by row into one contiguous buffer."""
     return pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.large_binary()))
+
+
+def write_samples(
+    file: BinaryIO, names: Sequence[bytes], contents: pa.Array, counts: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Writes members one after the other, of samples with so many each; returns the bytes of each sample."""
+    written = joined(members(names, contents))
+    file.write(buffer_of(written))
+    total = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes_of(written))])
+    sizes: npt.NDArray[np.int64] = np.diff(total[np.concatenate([[0], np.cumsum(counts)])])
+    return sizes
 
 
 def buffer_of(values: pa.Array) -> pa.Buffer:

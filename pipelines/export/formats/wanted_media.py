@@ -70,6 +70,7 @@ class MediaOptions:
     # The caption that a sample without text gets as its text; first, if media are written, and none otherwise.
     caption: Literal["first", "longest", "shortest", "none"] | None = None
     caption_languages: tuple[str, ...] = ()  # captions in the earliest of these are preferred, as their source has it
+    caption_origins: tuple[str, ...] = ()  # only captions of these origins are taken, those of the earliest first
     pictures: PictureChanges | None = None  # what is done to each picture; nothing: the files' own bytes
     clips: ClipFile | None = None  # how parts of videos are written; whole videos keep their bytes
 
@@ -80,6 +81,11 @@ class MediaOptions:
             raise ValueError(f"'clips' writes parts of videos, but media is {self.media}: write media: video")
         if self.clips is not None and (said := self.clip_problem):
             raise ValueError(said)
+
+    @property
+    def documents(self) -> bool:
+        """Whether samples are documents: texts and pictures in reading order."""
+        return False
 
     @property
     def wants_media(self) -> bool:
@@ -143,6 +149,7 @@ class MediaOptions:
         found: dict[str, Json] = {}
         if self.caption_rule != "none":
             found |= {"caption": self.caption_rule, "caption_languages": list(self.caption_languages)}
+            found |= {"caption_origins": list(self.caption_origins)} if self.caption_origins else {}
         if self.wants_media:
             found |= {"media": self.media, "pictures": resolved(self.changes)}
         if (clips := self.clip_file) is not None:
@@ -164,6 +171,7 @@ class WantedMedia:
     mimes: tuple[str, ...]
     many: bool = False
     same_number: bool = False  # all samples have equally many
+    fixed: bool = False  # the format takes no other media, and not none
 
     def misfits(self, media: pa.ListArray) -> NDArray[np.int64]:
         """The rows whose media, each with a `mime`, do not meet the requirement; numbers are not compared."""
@@ -201,9 +209,12 @@ class WantedMedia:
     @property
     def remedy(self) -> str:
         """What to do, for a message."""
+        choose = f"choose such samples under 'mix' with where: \"{self.where}\""
+        if self.fixed:
+            return choose
         several = "" if self.many or not self.mimes[0].startswith("image/") else "media: images for all of each, or "
         others = "drop the others by rules of `items`, " if self.many else ""
-        return f"{others}choose such samples under 'mix' with where: \"{self.where}\", or write {several}media: none"
+        return f"{others}{choose}, or write {several}media: none"
 
 
 def contents(items: pa.StructArray) -> pa.LargeBinaryArray:
@@ -287,7 +298,13 @@ def filled_texts(block: pa.RecordBatch, options: MediaOptions) -> pa.LargeString
 
 
 def _caption(captions: Sequence[Mapping[str, str | None]], options: MediaOptions) -> str | None:
-    """One of a sample's captions; the first of equally good ones."""
+    """One of a sample's captions; the first of equally good ones. Its origin counts before its language."""
+    for origin in options.caption_origins:
+        if some := [caption for caption in captions if caption["origin"] == origin]:
+            captions = some
+            break
+    else:
+        captions = () if options.caption_origins else captions
     ranks = {language: rank for rank, language in enumerate(options.caption_languages)}
     least = min((ranks.get(caption["language"] or "", len(ranks)) for caption in captions), default=0)
     texts = [str(caption["text"]) for caption in captions if ranks.get(caption["language"] or "", len(ranks)) == least]

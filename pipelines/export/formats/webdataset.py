@@ -93,7 +93,7 @@ class WebDataset(ExportFormat):
         if not config.energon:
             return {}
         suffix = f"0.{config.suffix}" if config.many else config.suffix
-        return energon.description(shards, suffix or None, about.outputs)
+        return energon.description(shards, energon.dataset_of(suffix or None), about.outputs)
 
     def wanted_media(self, config: WebDatasetConfig) -> WantedMedia | None:
         """The requirement on every sample: equally many pictures, as readers expect the same members in each."""
@@ -101,21 +101,26 @@ class WebDataset(ExportFormat):
 
     def notes(self, _: WebDatasetConfig, shards: Sequence[WrittenShard]) -> Sequence[str]:
         """Reports, for each output, the samples without text for a model."""
-        found = []
-        for output in dict.fromkeys(shard.shard.output for shard in shards):
-            mine = [shard for shard in shards if shard.shard.output == output]
-            without = sum(int(str(one.facts.get("without_text", 0))) for one in mine)
-            if without:
-                of = sum(one.samples for one in mine)
-                found.append(
-                    f"{output}: neither a text nor a caption, and so an empty .txt, in {without:,} of {of:,} samples"
-                )
-        return found
+        return notes_without_text(shards)
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
         """Counts for the audit: samples in each tar, and in Energon's indices."""
         output = output_of(rf"{SHARD}\.tar", path)
         return energon.count(folder, path) if output is None else [Counted(output, tar_samples(folder / path))]
+
+
+def notes_without_text(shards: Sequence[WrittenShard]) -> Sequence[str]:
+    """For each output, the number of samples that are counted as `without_text`, where there are any."""
+    found = []
+    for output in dict.fromkeys(shard.shard.output for shard in shards):
+        mine = [shard for shard in shards if shard.shard.output == output]
+        without = sum(int(str(one.facts.get("without_text", 0))) for one in mine)
+        if without:
+            of = sum(one.samples for one in mine)
+            found.append(
+                f"{output}: neither a text nor a caption, and so an empty .txt, in {without:,} of {of:,} samples"
+            )
+    return found
 
 
 class _Tar:

@@ -6,7 +6,7 @@ shard copies it. Clips stay references too, and that task cuts them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -25,7 +25,7 @@ from winnow.pipelines.decoding.decoding_process import BATCH_FILES
 from winnow.pipelines.decoding.isolation import CRASHED, PixelBuffer
 from winnow.pipelines.export.places.manifest import FACES_UNMEASURED, MEDIA_GONE, MEDIA_UNCHANGEABLE
 from winnow.pipelines.media.pictures import PictureSource
-from winnow.pipelines.media.references import MediaFinder, Unavailable
+from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable
 from winnow.pipelines.running.ledger.crashes import CrashedPictures
 from winnow.schemas.identity import canonical_json
 from winnow.schemas.rows.draws import MIXED
@@ -45,6 +45,9 @@ __all__ = [
 
 _MARK: Final = "left out"
 """The modality of a row on its way that is to be left out; its metadata say why."""
+
+SOURCE: Final = "source"
+"""The key of a reference on its way that is of another source than its row."""
 
 LARGE_BYTES: Final = 8 << 20
 _WAITING_BYTES: Final = 8 << 20  # of files that wait to be changed together, but for a larger one
@@ -70,7 +73,7 @@ class Fetched:
 
 @dataclass(frozen=True)
 class WantedItems:
-    """The media wanted from some rows of one source.
+    """The media wanted from some rows of one source, or that these rows show.
 
     Attributes:
         references: The items of each row (`winnow.schemas.rows.samples.MEDIA`).
@@ -78,6 +81,7 @@ class WantedItems:
         faces: The boxes of `image.faces` in each item, where faces are blurred; null if not measured.
         crashed: The pictures not to decode again; new ones are added.
         clips: How parts of videos are written.
+        sources: The source of each item, where some are of other rows.
     """
 
     source: str
@@ -86,6 +90,12 @@ class WantedItems:
     faces: pa.Array | None = None
     crashed: CrashedPictures | None = None
     clips: ClipFile = field(default_factory=ClipFile)
+    sources: pa.Array | None = None  # of each item, if they are not all of one source; null for `source`
+
+    def sources_of(self, row: int, count: int) -> Sequence[str]:
+        """The source of each item of a row."""
+        found = None if self.sources is None else self.sources[row].as_py()
+        return [self.source] * count if found is None else [one or self.source for one in found]
 
     def boxes(self, row: int, item: int) -> list[Box] | None:
         """The faces of an item; None where they were not measured."""
@@ -108,10 +118,11 @@ def fetch_media(
     def fetched(end: int) -> Fetched:
         return Fetched(slice(first, end), pa.array(found, MIXED.field("media").type), tuple(lacking))
 
-    with closing(MediaFinder(sources.media, asked.source)) as finder:
+    with ExitStack() as stack:
+        finders = Finders(stack, sources.media)
         runs = np.flatnonzero(np.diff(which, prepend=-1))
         rows = which[runs].tolist()
-        items = _changed(_items(finder, asked, rows), sources, asked)
+        items = _changed(_items(finders, asked, rows), sources, asked)
         before = -1
         of_row: list[dict[str, Any]] = []
         why: MissingMedia | None = None
@@ -159,11 +170,27 @@ def _of_row(items: Sequence[_Item]) -> tuple[list[dict[str, Any]], MissingMedia 
     return [item for item in items if not isinstance(item, MissingMedia)], None
 
 
-def _items(finder: MediaFinder, asked: WantedItems, rows: Sequence[int]) -> Iterator[_Item | _Changing]:
+class Finders:
+    """A finder for each source that is asked for, which keeps its last file open until the stack ends."""
+
+    def __init__(self, stack: ExitStack, sources: MediaSources) -> None:
+        self._stack = stack
+        self._sources = sources
+        self._of: dict[str, MediaFinder] = {}
+
+    def of(self, source: str) -> MediaFinder:
+        """The finder of a source."""
+        if source not in self._of:
+            self._of[source] = self._stack.enter_context(closing(MediaFinder(self._sources, source)))
+        return self._of[source]
+
+
+def _items(finders: Finders, asked: WantedItems, rows: Sequence[int]) -> Iterator[_Item | _Changing]:
     """The media of these rows, read one after the other."""
     for row in rows:
-        for item, one in enumerate(asked.references[row].as_py()):
-            yield _medium(finder, asked, row, item, one)
+        items = asked.references[row].as_py()
+        for item, (one, source) in enumerate(zip(items, asked.sources_of(row, len(items)), strict=True)):
+            yield _medium(finders.of(source), asked, row, item, one, {} if source == asked.source else {SOURCE: source})
 
 
 def _changed(items: Iterator[_Item | _Changing], sources: PictureSource, asked: WantedItems) -> Iterator[_Item]:
@@ -207,14 +234,17 @@ def _change_waiting(
         }
 
 
-def _medium(finder: MediaFinder, asked: WantedItems, row: int, item: int, one: Mapping[str, Any]) -> _Item | _Changing:
+def _medium(
+    finder: MediaFinder, asked: WantedItems, row: int, item: int, one: Mapping[str, Any], other: Mapping[str, str]
+) -> _Item | _Changing:
+    """A medium; `other` is its source, if that is not its row's."""
     path = one["ref"]["path"]
     if one.get("clip") is not None:  # cut by the task that writes its shard
         part = {"start": one["clip"]["start"], "end": one["clip"]["end"], "file": asked.clips.described()}
         return mixed_medium(one) | {"sha256": one["sha256"], "ref": canonical_json({**one["ref"], "clip": part})}
     is_picture = one["mime"].startswith("image/") and asked.changes.changes_bytes
     if not is_picture and finder.should_copy(one, LARGE_BYTES):
-        return mixed_medium(one) | {"sha256": one["sha256"], "ref": canonical_json(one["ref"])}
+        return mixed_medium(one) | {"sha256": one["sha256"], "ref": canonical_json({**one["ref"], **other})}
     read = finder.find(one)
     if isinstance(read, Unavailable):
         return MissingMedia(MEDIA_GONE, read.file, read.reason)

@@ -27,7 +27,7 @@ from winnow.filters.video.decode.signal_requests import Clip
 from winnow.pipelines.decoding.isolation import CRASHED
 from winnow.pipelines.decoding.videos.isolation import cut_isolated
 from winnow.pipelines.export.formats.tar import buffer_of, sizes_of
-from winnow.pipelines.export.media.fetching import MissingMedia
+from winnow.pipelines.export.media.fetching import SOURCE, MissingMedia
 from winnow.pipelines.export.places.manifest import MEDIA_GONE, MEDIA_UNCHANGEABLE
 from winnow.pipelines.media.references import UNREADABLE, MediaFinder, MediaSources, Unavailable
 from winnow.pipelines.running.ledger.crashes import CrashedVideos
@@ -88,19 +88,12 @@ class MediaSpool:
         if not large:
             return held, {}
         rows = np.repeat(np.arange(len(held)), pc.list_value_length(held).to_numpy(zero_copy_only=False))
-        found = [
-            _Large(
-                of_rows[int(rows[item])].as_py(),
-                {
-                    "sha256": items[item]["sha256"].as_py(),
-                    "mime": items[item]["mime"].as_py(),
-                    "ref": orjson.loads(references[item].as_py()),
-                },
-                int(rows[item]),
-                item,
-            )
-            for item in large
-        ]
+        found = []
+        for item in large:
+            row, medium = int(rows[item]), {name: items[item][name].as_py() for name in ("sha256", "mime")}
+            medium["ref"] = orjson.loads(references[item].as_py())
+            source = medium["ref"].pop(SOURCE, None) or of_rows[row].as_py()
+            found.append(_Large(source, medium, row, item))
         files: list[str | None] = [None] * len(items)
         lacking: dict[int, MissingMedia] = {}
         copied: dict[tuple[object, ...], str] = {}

@@ -18,6 +18,7 @@ from winnow.pipelines.export.planning.sizing import (
     Counts,
     Cutting,
     Histogram,
+    Measured,
     OutputSize,
     Some,
     Way,
@@ -101,10 +102,10 @@ class Cutter:
     def count(self, group: int) -> Iterator[int]:
         """Stores the histograms of a group of shards."""
         histograms = self._empty()
-        changes = sorted({way.pictures for way in self.ways if way.media})
+        changes = sorted({way.measured for way in self.ways if way.media})
         for some in self._samples(group, changes):
             for number, way in enumerate(self.ways):
-                held = some.with_media[way.pictures] if way.media else some.held
+                held = some.with_media[way.measured] if way.media else some.held
                 histograms[number * self.outputs + some.output].add(some.order, held)
         self._keep("totals", group, over=[one.over for one in histograms], bytes=[one.bytes for one in histograms])
         bins = [np.flatnonzero(one.counts) for one in histograms]
@@ -193,7 +194,7 @@ class Cutter:
     def _empty(self) -> list[Histogram]:
         return [Histogram(way.cap) for way in self.ways for _ in range(self.outputs)]
 
-    def _samples(self, group: int, changes: list[str]) -> Iterator[Some]:
+    def _samples(self, group: int, changes: list[Measured]) -> Iterator[Some]:
         for number in self.shards.in_group(group):
             yield from samples_of(self.objects, self.seed, self.shards.all[number], changes)
 

@@ -130,6 +130,7 @@ class ExportRun:
     details_path: str
     media: PictureSource | None = None
     captions: tuple[Column, ...] = (SAMPLE_CAPTIONS,)  # those of the first that has any are a sample's
+    images: Column | None = None  # what pages say of their images, for exports of documents
 
     @property
     def details(self) -> ExportDetails:

@@ -19,12 +19,15 @@ from winnow.filters.image.changes.options import PictureChanges
 from winnow.pipelines.media.references import referred_bytes
 from winnow.pipelines.mix.draws import Draw, copies_of
 from winnow.pipelines.mix.dropped_media import DroppedMedia, read_draw
+from winnow.pipelines.reading.columns import MEDIA, read_aligned
+from winnow.pipelines.reading.item_lists import SHOWN, media_of
 from winnow.pipelines.running.shard_groups import group_shards
 from winnow.pipelines.running.shard_list import ListedShard, ShardList
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.tables import read_batches
+from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches
 from winnow.schemas.errors import ExportError
+from winnow.schemas.rows.interleaved import LAYER
 from winnow.schemas.uint128 import Words, words_of
 from winnow.scoring.mixture.orders import Key, export_order, key_of
 
@@ -73,6 +76,13 @@ class OutputSize:
         return np.searchsorted(np.array(self.boundaries, np.uint64), order, side="right").astype(np.int64)
 
 
+class Measured(NamedTuple):
+    """Which media of rows count, and what is done to pictures."""
+
+    pictures: str  # `PictureChanges.to_json`
+    documents: bool = False
+
+
 class Way(NamedTuple):
     """How rows travel; exports with the same way share them."""
 
@@ -80,6 +90,12 @@ class Way(NamedTuple):
     media: bool = False  # whether the bytes of media are included
     pictures: str = ""  # what is done to pictures: `PictureChanges.to_json`
     clips: str = ""  # how parts of videos are written: `ClipFile.to_json`; empty where no videos are
+    documents: bool = False  # whether rows have their nodes, and pages the pictures that they show
+
+    @property
+    def measured(self) -> "Measured":
+        """What its media's bytes depend on."""
+        return Measured(self.pictures, self.documents)
 
 
 @dataclass(frozen=True)
@@ -103,7 +119,12 @@ def order_key(seed: int) -> Key:
 def list_draw(steps: "JobSteps", draw: Draw) -> ShardList[ListedShard]:
     """Lists the shards of a draw for the tasks of a pass, each with the object of its draw as `DRAW`."""
     listed = (
-        ListedShard(one.shard, one.source, one.drawn, {DRAW: one.draw, layout.SAMPLES: one.objects[layout.SAMPLES]})
+        ListedShard(
+            one.shard,
+            one.source,
+            one.drawn,
+            {DRAW: one.draw, **{name: one.objects[name] for name in (layout.SAMPLES, LAYER) if name in one.objects}},
+        )
         for one in draw.shards
     )
     return group_shards(steps, ListedShard, listed, {})
@@ -115,10 +136,10 @@ class Some(NamedTuple):
     output: int
     order: Words
     held: Counts  # of each, in bytes
-    with_media: Mapping[str, Counts]  # by what is done to pictures
+    with_media: Mapping[Measured, Counts]
 
 
-def samples_of(objects: ObjectStore, seed: int, shard: ListedShard, changes: Sequence[str]) -> Iterator[Some]:
+def samples_of(objects: ObjectStore, seed: int, shard: ListedShard, changes: Sequence[Measured]) -> Iterator[Some]:
     """Yields the order and the bytes of each output's copies, in batches; with media for each of these changes.
 
     `shard`: with the object of its draw as `DRAW`.
@@ -132,7 +153,7 @@ def samples_of(objects: ObjectStore, seed: int, shard: ListedShard, changes: Seq
             yield from _orders(int(output), batch.slice(first, last - first), key, referred)
 
 
-def _orders(output: int, part: pa.RecordBatch, key: Key, referred: Mapping[str, Counts]) -> Iterator[Some]:
+def _orders(output: int, part: pa.RecordBatch, key: Key, referred: Mapping[Measured, Counts]) -> Iterator[Some]:
     high, low = words_of(part["id"])
     held = part["bytes"].to_numpy() + SAMPLE_BYTES
     with_media = {changes: held + sizes[part["row"].to_numpy()] for changes, sizes in referred.items()}
@@ -141,14 +162,31 @@ def _orders(output: int, part: pa.RecordBatch, key: Key, referred: Mapping[str, 
         yield Some(output, order, held[rows], {changes: sizes[rows] for changes, sizes in with_media.items()})
 
 
-def _referred(objects: ObjectStore, shard: ListedShard, changes: Sequence[str]) -> dict[str, Counts]:
-    """For each of these changes of pictures, the bytes of media of each row of a shard."""
-    read = {one: PictureChanges.from_json(one) for one in changes}
-    counts: dict[str, list[Counts]] = {one: [np.zeros(0, np.int64)] for one in changes}
+def _referred(objects: ObjectStore, shard: ListedShard, changes: Sequence[Measured]) -> dict[Measured, Counts]:
+    """For each of these, the bytes of media of each row of a shard."""
+    found: dict[Measured, Counts] = {}
+    if own := [one for one in changes if not one.documents]:
+        found |= _sizes(
+            objects,
+            shard,
+            own,
+            (batch["media"] for batch in read_batches(objects, shard.objects[layout.SAMPLES], _REFERRED)),
+        )
+    if shown := [one for one in changes if one.documents]:
+        blocks = read_aligned(objects, shard.objects, (MEDIA, SHOWN), ROW_GROUP_ROWS)
+        found |= _sizes(objects, shard, shown, map(media_of, blocks))
+    return found
+
+
+def _sizes(
+    objects: ObjectStore, shard: ListedShard, changes: Sequence[Measured], lists: Iterator[pa.ListArray]
+) -> dict[Measured, Counts]:
+    read = {one: PictureChanges.from_json(one.pictures) for one in changes}
+    counts: dict[Measured, list[Counts]] = {one: [np.zeros(0, np.int64)] for one in changes}
     dropped, at = DroppedMedia.drawn(read_draw(objects, shard.objects[DRAW], ("row", "dropped"))), 0
-    for batch in read_batches(objects, shard.objects[layout.SAMPLES], _REFERRED):
-        media = dropped.left(batch["media"], np.arange(at, at + len(batch)))
-        at += len(batch)
+    for whole in lists:
+        media = dropped.left(whole, np.arange(at, at + len(whole)))
+        at += len(whole)
         items = media.flatten()
         lengths = referred_bytes(items).to_numpy(zero_copy_only=False)
         sides = [pc.fill_null(pc.struct_field(items, name), 0).to_numpy(zero_copy_only=False) for name in _SIDES]

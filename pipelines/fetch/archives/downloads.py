@@ -7,6 +7,7 @@ a little more. An answer that breaks off is continued where it ended, if the fil
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -301,31 +302,37 @@ class Gate:
         self._open = 0
         self._refusals = 0
         self._until = 0.0  # of the loop's clock
-        self._changed = asyncio.Condition()
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
     @asynccontextmanager
     async def request(self) -> AsyncIterator[None]:
         """Waits for a turn."""
-        async with self._changed:
-            while True:
-                wait = self._until - time.monotonic()
-                if wait <= 0 and self._open < int(self._allowed):
-                    break
-                if wait > 0:
-                    self._changed.release()
-                    try:
-                        await asyncio.sleep(wait)
-                    finally:
-                        await self._changed.acquire()
-                else:
-                    await self._changed.wait()
-            self._open += 1
+        while (wait := self._until - time.monotonic()) > 0 or self._open >= int(self._allowed):
+            if wait > 0:
+                await asyncio.sleep(wait)
+                continue
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                self._wake()  # another one, if this was its turn
+                raise
+        self._open += 1
         try:
             yield
         finally:
-            async with self._changed:
-                self._open -= 1
-                self._changed.notify_all()
+            self._open -= 1
+            self._wake()
+
+    def _wake(self) -> None:
+        """Gives their turn to as many as may ask now; each looks again whether it may."""
+        free = int(self._allowed) - self._open
+        while self._waiting and free > 0:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                free -= 1
 
     def succeeded(self) -> None:
         """Allows a little more at once."""

@@ -83,12 +83,9 @@ def _log_of(task: ArchiveTask) -> str:
 async def run_task(asked: ArchiveAsk, task: ArchiveTask, reader: RangeReader, at_once: int, tell: Tell) -> Tally:
     """Fetches a task's records, or those that an earlier run could not have; puts the file, then the rows."""
     objects = asked.objects
-    planned = read_task(objects, task.name)
-    rows = _Rows.of(planned["url"].to_pylist())
-    _refuse(asked, planned, rows)
+    planned, rows, before = await asyncio.to_thread(_begun, asked, task)
     if asked.query.fetch == "by_reference" and not task.is_robots:
         return await asyncio.to_thread(_refer, asked, task, planned, rows, at_once, tell)
-    before = _kept_before(objects, task)
     descriptor, name = tempfile.mkstemp(dir=objects.scratch(), prefix=Process.this().prefix, suffix=".warc.gz")
     unfinished = Path(name)
     try:
@@ -96,11 +93,26 @@ async def run_task(asked: ArchiveAsk, task: ArchiveTask, reader: RangeReader, at
             stream.write(warcinfo(task.name, planned))
             with _opened(objects, task, before) as kept:
                 await _Copy(asked, planned, rows, before, kept, stream, reader, at_once, tell).run()
-        if task.is_robots:
-            objects.put(host_lines_of(task), host_lines(unfinished, planned, rows.offsets))
-        return _put(asked, task, planned, rows, partial(objects.put, warc_of(task), unfinished))
+        put_file = partial(_put_file, asked, task, planned, rows, unfinished)
+        # Others read meanwhile: a disk takes its time until a file is safe on it.
+        return await asyncio.to_thread(_put, asked, task, planned, rows, put_file)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _begun(asked: ArchiveAsk, task: ArchiveTask) -> tuple[pa.Table, _Rows, "_Before | None"]:
+    """A task's records, how those end that are not asked for, and what an earlier run has."""
+    planned = read_task(asked.objects, task.name)
+    rows = _Rows.of(planned["url"].to_pylist())
+    _refuse(asked, planned, rows)
+    return planned, rows, _kept_before(asked.objects, task)
+
+
+def _put_file(asked: ArchiveAsk, task: ArchiveTask, planned: pa.Table, rows: _Rows, unfinished: Path) -> None:
+    """Puts the file; captures of robots.txt also as lines."""
+    if task.is_robots:
+        asked.objects.put(host_lines_of(task), host_lines(unfinished, planned, rows.offsets))
+    asked.objects.put(warc_of(task), unfinished)
 
 
 def _refer(asked: ArchiveAsk, task: ArchiveTask, planned: pa.Table, rows: _Rows, at_once: int, tell: Tell) -> Tally:

@@ -180,6 +180,8 @@ def outcome_of_status(status: int) -> tuple[Decision, Reason]:
             return Decision.FAILED, Reason.NOT_FOUND
         case 429 | 503:
             return Decision.FAILED, Reason.BUSY
+        case 206:  # a part, which nobody asked for
+            return Decision.FAILED, Reason.PROTOCOL
         case _ if 200 <= status < 300:
             return Decision.FETCHED, Reason.OK
         case _ if 300 <= status < 400:

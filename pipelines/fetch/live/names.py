@@ -105,7 +105,8 @@ class Names:
                 is_public(machine) or (host in self._allowed and is_private_network(machine))
             )
             if machine is None or not allowed:
-                return Failed(Reason.PRIVATE_ADDRESS, f"{host} is {text}, which is no public address")
+                named = text if host == text else f"{host} is {text}, which"
+                return Failed(Reason.PRIVATE_ADDRESS, f"{named} is no public address")
             targets[Target(machine, port)] = None
         if not targets:
             return Failed(Reason.NO_HOST, f"{host} has no address")

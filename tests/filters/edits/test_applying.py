@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.messages import assert_refused
 from tests.property_sizes import scaled
-from winnow.filters.edits import Edit, Placeholders, apply_edits, edits_of, unmeasured
+from winnow.filters.edits import Edit, Placeholders, apply_edits, edited, edits_of, unmeasured
 from winnow.filters.spans import SPANS, TYPED_SPANS
 
 Span = tuple[int, int]
@@ -179,3 +180,44 @@ def test_all_at_once_as_one_by_one(
         )
         for row, text in enumerate(texts)
     ]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.text("aé你 ", max_size=12),
+            st.lists(st.tuples(st.integers(0, 12), st.integers(0, 4)), max_size=3),
+            st.lists(st.tuples(st.integers(0, 12), st.integers(1, 4)), max_size=1),
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_what_is_between_edits_is_found_where_moves_say(
+    rows: list[tuple[str, list[tuple[int, int]], list[tuple[int, int]]]],
+) -> None:
+    def spans(text: str, cuts: list[tuple[int, int]]) -> list[Span]:
+        ends = [0, *(len(text[: at + 1].encode()) for at in range(len(text)))]
+        found: list[Span] = []
+        for at, length in sorted(cuts):
+            span = ends[min(at, len(text))], ends[min(at + length, len(text))]
+            if not found or span[0] >= found[-1][1]:
+                found.append(span)
+        return found
+
+    whole = [text for text, _, _ in rows]
+    gone = [spans(text, cuts) for text, cuts, _ in rows]
+    kinds = [[(*span, "email") for span in spans(text, cuts)] for text, _, cuts in rows]
+    made, moves = edited(pa.array(whole, pa.large_string()), [deletions(*gone)], [(typed(*kinds), Placeholders())])
+    for row, (text, after) in enumerate(zip(whole, made.to_pylist(), strict=True)):
+        utf8, new = text.encode(), after.encode()
+        edits = edits_of(text, [deletions(gone[row])], [typed(kinds[row])])
+        places = np.arange(len(utf8) + 1)
+        moved = moves.of(np.full(len(places), row), places)
+        assert moved[-1] == len(new)
+        for place in range(len(utf8)):
+            inside = next((one for one in edits if one.start < place < one.end), None)
+            if inside is not None:
+                assert moved[place] == moved[inside.end]
+            elif not any(one.start == place < one.end for one in edits):
+                assert new[moved[place]] == utf8[place]

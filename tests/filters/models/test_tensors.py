@@ -16,6 +16,7 @@ from safetensors.numpy import load_file, save_file
 from tests.messages import assert_told
 from tests.property_sizes import scaled
 from winnow.filters.models.tensors import read_tensors, tensors_bytes
+from winnow.pipelines.assets import asset_digest
 from winnow.schemas.errors import RecipeError
 
 ARRAYS: dict[str, Any] = {
@@ -172,3 +173,44 @@ def test_a_damaged_file_is_read_or_refused(tmp_path_factory: pytest.TempPathFact
     except RecipeError as error:
         said = str(error)
     assert "\n" not in said
+
+
+def indexed(folder: Path, **files: str) -> str:
+    """An index of arrays by name, and the file that each is in."""
+    for name in sorted(set(files.values())):
+        held = {array: np.full(2, len(array), np.float32) for array, file in files.items() if file == name}
+        (folder / name).write_bytes(tensors_bytes(held, {}))
+    path = folder / "model.safetensors.index.json"
+    path.write_text(json.dumps({"metadata": {}, "weight_map": files}))
+    return str(path)
+
+
+def test_the_files_of_an_index_are_read_as_one(tmp_path: Path) -> None:
+    path = indexed(tmp_path, a="1.safetensors", bb="2.safetensors")
+    assert {name: one.tolist() for name, one in read_tensors(path).arrays.items()} == {"a": [1, 1], "bb": [2, 2]}
+    before = asset_digest(path)
+    (tmp_path / "2.safetensors").write_bytes(tensors_bytes({"bb": np.zeros(2, np.float32)}, {}))
+    assert asset_digest(path) != before
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"{", "not an index"),
+        (b"[]", "not an index"),
+        (b'{"weight_map": {}}', "lists 0 files"),
+        (b'{"weight_map": {"a": "../a.safetensors"}}', "../a.safetensors"),
+        (b'{"weight_map": {"a": "/etc/passwd"}}', "/etc/passwd"),
+        (b'{"weight_map": {"a": 3}}', "it names '3'"),
+        (b'{"weight_map": {"a": "gone.safetensors"}}', "'gone.safetensors' is not beside it"),
+    ],
+)
+def test_an_index_of_something_else_is_one_line(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "model.safetensors.index.json"
+    assert_told(refusal(path, content), said)
+
+
+def test_an_array_in_two_files_is_one_line(tmp_path: Path) -> None:
+    path = indexed(tmp_path, a="1.safetensors", bb="2.safetensors")
+    (tmp_path / "2.safetensors").write_bytes((tmp_path / "1.safetensors").read_bytes())
+    assert_told(refusal(Path(path), Path(path).read_bytes()), "two of its files hold the same array")

@@ -354,6 +354,7 @@ def test_assets_come_in_the_order_of_the_operators_that_declare_them_and_no_name
         "imagenet-names",
         "minilm-l6",
         "minilm-l6.tokenizer",
+        "clip.pairs",
     ]
     assert not any("/" in name for name in names)
 

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,10 @@ import pytest
 from winnow.filters.models.code import code_identity
 from winnow.filters.private.names import model_identity
 from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.binding.operators import plain_config
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe import recipe_from_text
+from winnow.schemas.recipe.checks import LATER
 
 RECIPE = """
 version: 1
@@ -76,3 +79,20 @@ def test_binding_an_operator_with_an_asset_or_a_file_imports_no_other_operator(t
     missing, imported = done.stdout.splitlines()
     assert "asset 'ut1-adult' is missing" in missing
     assert imported == "[]"
+
+
+def test_a_setting_that_came_later_changes_no_key_until_it_is_used() -> None:
+    @dataclass(frozen=True)
+    class Inner:
+        first: int = 1
+        new: int = field(default=2, metadata=LATER)
+
+    @dataclass(frozen=True)
+    class Config:
+        path: str = "a"
+        inner: Inner = Inner()
+        new: str = field(default="", metadata=LATER)
+
+    assert plain_config(Config(), {"a": "digest"}) == {"path": "digest", "inner": {"first": 1}}
+    changed = plain_config(Config(inner=Inner(new=3), new="b"), {})
+    assert changed == {"path": "a", "inner": {"first": 1, "new": 3}, "new": "b"}

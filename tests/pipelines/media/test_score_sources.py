@@ -20,7 +20,7 @@ from warcio.warcwriter import WARCWriter
 from winnow.filters.image.decode.stills import DecodeLimits, UndecodableError, decode, sized
 from winnow.filters.image.models.framing import Framing, framed
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.media.score_inputs import Inputs
+from winnow.pipelines.media.score_inputs import ROWS, Inputs
 from winnow.pipelines.media.thumbnails import picture_source
 from winnow.pipelines.running.ledger.crashes import CrashedPictures
 from winnow.pipelines.store.local import LocalStore
@@ -103,14 +103,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def seen(folder: Path, source: str, inputs: Inputs, **more: int) -> dict[str, bytes | str]:
+def seen(folder: Path, source: str, inputs: Inputs, max_rows: int = ROWS) -> dict[str, bytes | str]:
     """By the hash of each row's picture, its square, or why there is none."""
     store = open_store_at(folder / "store")
     found: dict[str, bytes | str] = {}
     for shard in store.manifest(store.require_latest(), "samples"):
         for batch in store.batches(shard, ["media"]) if shard.source == source else ():
             hashes = [row[0]["sha256"] for row in batch["media"].to_pylist()]
-            for images in inputs.images(batch["media"], source, SIDE, **more):
+            for images in inputs.images(batch["media"], source, SIDE, max_rows):
                 values = zip(images.squares.to_pylist(), images.statuses, strict=True)
                 found |= zip(hashes[images.rows], [square or status for square, status in values], strict=True)
     return found

@@ -224,3 +224,47 @@ def test_a_model_that_looks_forward_is_refused_before_any_text_is_read(function:
     with pytest.raises(ScoreError, match="the output for a token depends on the next one") as found:
         loaded(replace(CONFIG, architecture=f"{SAMPLES}:{function}"))
     assert "\n" not in str(found.value)
+
+
+def windows_by_hand(task: LanguageModel, at: Weights, text: str, size: int) -> tuple[list[float], list[int]]:
+    """The losses of a text's windows, each of which begins with the last byte of the one before it."""
+    held = {name: torch.from_numpy(value) for name, value in at.items()}
+    raw = [0, *text.encode()]
+    losses, counts = [], []
+    for start in range(0, len(raw) - 1, size):
+        part = torch.tensor([raw[start : start + size + 1]])
+        said = task.network.forward(held, part[:, :-1]).double()
+        losses.append(float(torch.nn.functional.cross_entropy(said[0], part[0, 1:])))
+        counts.append(part.shape[1] - 1)
+    return losses, counts
+
+
+def test_the_windows_of_a_long_text_give_its_mean_or_its_largest() -> None:
+    size = CONFIG.max_tokens
+    texts = ["a" * size, "b" + "xyz" * size, "c", "longer " * size]
+    found = {}
+    for longer in ("mean", "max"):
+        task = loaded(replace(CONFIG, longer=longer, running=TorchRuntime(compute="float64")))  # type: ignore[arg-type]
+        at = task.initial(0)
+        examples = task.encode(rows(texts)).examples
+        by_hand = [windows_by_hand(task, at, text, size) for text in texts]
+        wanted = [np.average(losses, weights=counts) if longer == "mean" else max(losses) for losses, counts in by_hand]
+        np.testing.assert_allclose(task.losses(at, examples), wanted, rtol=1e-9)
+        (found[longer],) = task.scorers([at], moved(at), ("*",))(examples)
+        np.testing.assert_allclose(found[longer].loss, wanted, rtol=1e-9)
+    cut = loaded(replace(CONFIG, running=TorchRuntime(compute="float64")))
+    examples = cut.encode(rows(texts)).examples
+    first = cut.scorer(cut.initial(0), moved(cut.initial(0)), ("*",))(examples)
+    np.testing.assert_allclose(found["mean"].score[[0, 2]], first.score[[0, 2]], rtol=1e-9)  # of one window each
+    assert abs(found["mean"].score[1] - first.score[1]) > 1e-9
+
+
+def test_trainings_read_the_first_window() -> None:
+    texts = ["longer " * CONFIG.max_tokens, "a"]
+    ends = []
+    for longer in ("cut", "mean"):
+        task = loaded(replace(CONFIG, longer=longer))  # type: ignore[arg-type]
+        examples = task.encode(rows(texts)).examples
+        (last,) = task.train(examples, 2, TrainingSettings(epochs=2, batch=2), None, None)
+        ends.append(last.weights)
+    assert all(ends[0][name].tobytes() == ends[1][name].tobytes() for name in ends[0])

@@ -35,6 +35,7 @@ def row(number: int, **fields: object) -> dict[str, object]:
         "captions": [],
         "metadata": "{}",
         "media": [],
+        "nodes": [],
     } | fields
 
 

@@ -64,6 +64,7 @@ class Farm:
     looked_up: list[str] = field(default_factory=list)
     port: int = 0
     tls_port: int = 0
+    open_connections: int = 0
 
     def __post_init__(self) -> None:
         self._sites: dict[str, Mapping[str, Answer] | Answer] = {}
@@ -160,6 +161,7 @@ class Farm:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, is_secure: bool) -> None:
         self._connections += 1
+        self.open_connections += 1
         number = self._connections
         try:
             while not writer.is_closing():
@@ -176,6 +178,7 @@ class Farm:
             return  # the client went, or the farm closes
         finally:
             writer.transport.abort()
+            self.open_connections -= 1
 
 
 def _visit(raw: bytes, is_secure: bool, connection: int) -> Visit:
