@@ -1,5 +1,6 @@
 """Runs `winnow fetch`: sources that are fetched become WARC files in the store, with a log of every address."""
 
+import ssl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from winnow.pipelines.binding.sources import source_root, store_record
 from winnow.pipelines.fetch.facts import FetchedSource, fetched_source
 from winnow.pipelines.fetch.outcome import Reason
 from winnow.pipelines.fetch.progress import Progress
+from winnow.pipelines.running.worker import heartbeat_seconds
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.hiding.matching import Matcher
@@ -33,8 +35,9 @@ from winnow.schemas.problems import suggestion
 from winnow.schemas.recipe import AddressList, ArchiveQuery, Recipe, SourceConfig
 
 if TYPE_CHECKING:
-    from winnow.pipelines.fetch.archives.plan import ArchiveAsk, ArchivePlan
+    from winnow.pipelines.fetch.archives.plan import ArchiveAsk, ArchivePlan, ArchiveTask
     from winnow.pipelines.fetch.live.names import LookUp
+    from winnow.pipelines.fetch.live.planning import LiveAsk, LivePlan
 
 Forgotten = Callable[[str], bool]
 Fetch = Callable[[Callable[[Progress], None]], object]
@@ -51,6 +54,7 @@ class Wanted:
     refetch: frozenset[Reason] = frozenset()  # addresses of lists that ended so are asked for again
     limit: int | None = None  # the most addresses of a list, chosen by a hash
     look_up: "LookUp | None" = None  # how hosts are found; None: by the name servers of the system
+    tls: ssl.SSLContext | None = None  # whom to trust; None: whom the system trusts
 
 
 ALL = Wanted()
@@ -81,7 +85,7 @@ def fetch(
         if plan_only:
             return []
         for source in left:
-            one.run(source, planned[source.name].fetch)
+            one.run(source, planned[source.name])
         return [one.ended(source) for source in left]
 
 
@@ -115,6 +119,17 @@ class _Planned:
     costs: Table
     is_any_left: bool  # or a later run has nothing to do
     fetch: Fetch
+    poll: Callable[[], Progress] | None = None  # how far it is, where workers on an engine fetch
+
+
+def _done_of(left: "Sequence[ArchiveTask]", plan: "ArchivePlan", asked: "ArchiveAsk") -> Progress:
+    """How far an engine is, by the tasks that were left and are done."""
+    from winnow.pipelines.fetch.archives.stage import pending_tasks
+
+    pending = {task.name for task in pending_tasks(plan, asked)}
+    done = [task for task in left if task.name not in pending]
+    records = sum(task.records for task in done)
+    return Progress(records, sum(task.records for task in left), sum(task.bytes for task in done), 0, 0, {})
 
 
 @dataclass(frozen=True)
@@ -145,12 +160,13 @@ class _Command:
             place = f"{source.place}: " if source.place.file else ""
             raise type(error)(f"{place}sources.{source.name}: {said}") from None
 
-    def run(self, source: SourceConfig, fetching: Fetch) -> None:
+    def run(self, source: SourceConfig, planned: _Planned) -> None:
         """Fetch a source."""
-        self._objects(source).clear_unfinished(elsewhere=False)
-        progress = FetchProgress(self.console, source.name)
-        with progress.shown():
-            fetching(progress)
+        objects = self._objects(source)
+        objects.clear_unfinished(elsewhere=False)
+        progress = FetchProgress(self.console, source.name, planned.poll)
+        with progress.shown(heartbeat_seconds(objects)):
+            planned.fetch(progress)
         progress.say_end()
 
     def ended(self, source: SourceConfig) -> FetchedSource:
@@ -190,27 +206,30 @@ class _Command:
             seed=self.store.record.seed,
             config=self.recipe.fetch,
             forgotten=self.forgotten,
+            refetch=self.wanted.refetch,
         )
         with waiting(self.console, "fetch", f"{source.name}  reading the index"):
             plan = plan_archive(asked)
         if not plan.records and not plan.not_in_index:
             raise SourceError("no record of the index is asked for; correct 'where', or the list beside it")
-        fetching: Fetch = partial(fetch_archive, plan, asked)
-        if self.engine.name != "local" or self.engine.workers:  # else in this process, which fills a line
-            fetching = partial(self._run_archive, plan, replace(asked, workers=self.engine.processes))
-        return _Planned(planned_archive(source.name, plan), bool(pending_tasks(plan, asked)), fetching)
+        left = pending_tasks(plan, asked)
+        costs = planned_archive(source.name, plan)
+        if self.engine.name == "local" and not self.engine.workers:  # this process fills a line
+            return _Planned(costs, bool(left), partial(fetch_archive, plan, asked))
+        asked = replace(asked, workers=self.engine.processes)
+        polled = partial(_done_of, left, plan, replace(asked, refetch=frozenset()))
+        return _Planned(costs, bool(left), partial(self._run_archive, plan, asked, left), polled)
 
-    def _run_archive(self, plan: "ArchivePlan", asked: "ArchiveAsk", tell: Callable[[Progress], None]) -> None:
-        """Fetch on the engine; what it tells is of whole tasks."""
-        from winnow.pipelines.fetch.archives.stage import RunArchiveTasks, finish_archive, pending_tasks
+    def _run_archive(
+        self, plan: "ArchivePlan", asked: "ArchiveAsk", left: "Sequence[ArchiveTask]", tell: Callable[[Progress], None]
+    ) -> None:
+        """Fetch on the engine."""
+        from winnow.pipelines.fetch.archives.stage import RunArchiveTasks, finish_archive
 
         run = StageRun(self.console, self.engine, self.store, recipe=self.bound)
-        tasks = pending_tasks(plan, asked)
-        records = sum(task.records for task in tasks)
-        if tasks:
-            run.job("fetch", lambda pipeline: pipeline | RunArchiveTasks(plan, asked), len(tasks))
+        run.job("fetch", lambda pipeline: pipeline | RunArchiveTasks(plan, asked), len(left))
         finish_archive(plan, asked)
-        tell(Progress(records, records, sum(task.bytes for task in tasks), 0, 0, {}))
+        tell(_done_of(left, plan, replace(asked, refetch=frozenset())))
 
     def _plan_list(self, source: SourceConfig, listed: AddressList) -> _Planned:
         from winnow.pipelines.fetch.live.crawl import LiveAsk, fetch_addresses, plan_addresses
@@ -225,8 +244,22 @@ class _Command:
             limit=self.wanted.limit,
             opt_out=self._opt_out(),
             look_up=self.wanted.look_up,
+            tls=self.wanted.tls,
         )
         with waiting(self.console, "fetch", f"{source.name}  reading the list"):
             plan = plan_addresses(asked)
-        is_any_left = plan.pending > 0 or listed.sitemaps is not None
-        return _Planned(planned_list(source.name, plan), is_any_left, partial(fetch_addresses, plan, asked))
+        fetching: Fetch = partial(fetch_addresses, plan, asked)
+        if self.engine.name != "local" or self.engine.workers:
+            fetching = partial(self._run_list, plan, asked)
+        return _Planned(planned_list(source.name, plan), plan.is_any_left, fetching)
+
+    def _run_list(self, plan: "LivePlan", asked: "LiveAsk", tell: Callable[[Progress], None]) -> None:
+        """Fetch on the engine, each registered domain by one worker; what it tells is of all lanes together."""
+        from winnow.pipelines.fetch.live.stage import RunLanes, begin_lanes, finish_lanes
+
+        run = StageRun(self.console, self.engine, self.store, recipe=self.bound)
+        lanes, tally = begin_lanes(plan, asked, self.engine.processes)
+        if lanes:
+            run.job("fetch", lambda pipeline: pipeline | RunLanes(lanes, asked), len(lanes))
+        tally.merge(finish_lanes(asked, tell))
+        tell(tally.progress(tally.addresses))

@@ -43,7 +43,7 @@ def test_pages_that_are_fetched_have_the_texts_of_the_archives(folder: Path) -> 
     archived, fetched = of_crawl(folder / RECIPE), of_crawl(folder / FETCHED_RECIPE)
     ingest(archived, Engine(workers=1), QUIET)
     with serving() as served:
-        fetch(fetched, Engine(), QUIET, Wanted(look_up=served))
+        fetch(fetched, Engine(), QUIET, Wanted(look_up=served, tls=served.tls))
     ingest(fetched, Engine(workers=1), QUIET)
     captured, found = page_texts(archived), page_texts(fetched)
     assert found == {address: captured[address] for address in found}

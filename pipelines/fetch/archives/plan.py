@@ -82,7 +82,7 @@ class ArchivePlan:
     @property
     def tasks(self) -> int:
         """How many files of records are written."""
-        return len(self.task_list)
+        return sum(not task.is_robots for task in self.task_list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ refuses: a file that cannot be reached, a server that fails (5xx) or is too busy
 exist (other 4xx) refuses nothing, and neither does a page in its place.
 """
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -43,6 +44,7 @@ MAX_REST: Final = 300.0  # seconds; a site that asks for longer ones is left for
 _KEPT_RULES: Final = 400_000  # parsed lines of all sites, of 300 bytes each
 _KEPT_SITES: Final = 200_000
 _FILES: Final = 3
+_LARGE: Final = 32 << 10  # characters of a file that is read beside the event loop
 _SITE: Final = 8  # what a site costs beside its rules, in rules
 _TOO_MANY_REQUESTS: Final = 429
 _OWN: Final = (Reason.NO_HOST, Reason.NAME_SERVER, Reason.PRIVATE_ADDRESS)
@@ -136,7 +138,10 @@ async def ask_site(place: Place, asker: Asker, ask: Ask, keep: Keep, now: Callab
     robots = await _text(place, ROBOTS, ask, keep)
     if isinstance(robots, Refusal):
         return SiteRules(now(), robots)
-    rules = _rules(now(), asker, robots)
+    if len(robots) > _LARGE:
+        rules = await asyncio.to_thread(_rules, now(), asker, robots)
+    else:
+        rules = _rules(now(), asker, robots)
     if rules.closed is not None:
         return rules
     reserved = await _text(place, TDMREP, ask, keep)
@@ -203,7 +208,7 @@ async def _text(place: Place, path: str, ask: Ask, keep: Keep) -> str | Refusal:
     followed = await ask(found)
     last = followed.last
     if isinstance(last, Failed):
-        if last.reason in _OWN and not followed.hops:
+        if last.reason is Reason.ELSEWHERE or (last.reason in _OWN and not followed.hops):
             return Refusal(last.reason, last.detail)
         return Refusal(Reason.ROBOTS_UNREACHABLE, f"{path}: {last.reason.value}: {last.detail}")
     with last:

@@ -23,7 +23,7 @@ from winnow.pipelines.fetch.live.addresses import read_addresses
 from winnow.pipelines.fetch.live.exchange import Failed
 from winnow.pipelines.fetch.live.places import place_of
 from winnow.pipelines.fetch.live.queue import QUEUE, Queue, write_queue
-from winnow.pipelines.fetch.log import LATER, MAX_DETAIL, MAX_URL, clean, load_log, log_engine
+from winnow.pipelines.fetch.log import LATER, LIST, MAX_DETAIL, MAX_URL, clean, load_log, log_engine, log_path
 from winnow.pipelines.fetch.outcome import LOG, REASONS, Reason, decision_without_record
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.store.facade import ObjectStore
@@ -71,6 +71,7 @@ class LiveAsk:
     seed: int = 0
     forgotten: Callable[[str], bool] = lambda _: False
     refetch: frozenset[Reason] = frozenset()  # asked again, though the log has decided them
+    only: frozenset[Reason] | None = None  # what else is asked again; None: whatever may end differently by now
     limit: int | None = None
     base: Path | None = None  # of the list's path
     opt_out: OptOutConfig = field(default_factory=OptOutConfig)  # by which responses are judged
@@ -89,6 +90,7 @@ class LivePlan:
     queue: Queue
     sites: Queue | None  # whose sitemaps are to be read first; None if none are
     list_rows: Path  # rows of the log for the lines that are asked for nothing
+    is_any_left: bool  # or the log says of the list what there is to say
 
     @property
     def repeated(self) -> int:
@@ -138,7 +140,17 @@ def plan_addresses(asked: LiveAsk) -> LivePlan:
         queue = write_queue(_pending(engine), folder, "pending")
         sites = None if asked.addresses.sitemaps is None else write_queue(_sites(engine), folder, "sites")
         counts = Counter({REASONS[row["reason"]]: row["count"] for row in refused.to_pylist()})
-        return LivePlan(lines, found, counts, done, queue, sites, Path(folder.name) / _LIST_ROWS)
+        rows = Path(folder.name) / _LIST_ROWS
+        is_any_left = bool(len(queue) or sites) or not _is_put(asked.objects, rows)
+        return LivePlan(lines, found, counts, done, queue, sites, rows, is_any_left)
+
+
+def _is_put(objects: ObjectStore, rows: Path) -> bool:
+    """Whether the log has these rows of the list."""
+    try:
+        return objects.size(log_path(LIST)) == rows.stat().st_size and objects.read(log_path(LIST)) == rows.read_bytes()
+    except FileNotFoundError:
+        return False
 
 
 def _write_list_rows(engine: duckdb.DuckDBPyConnection, file: Path) -> None:
@@ -218,6 +230,11 @@ def _read(lines: list[str], number: int, asked: LiveAsk, *, is_listed: bool) -> 
     )
 
 
+def domain_order(seed: int, domain: str) -> int:
+    """Where a registered domain stands in the queue."""
+    return _order(seed, "domain", domain)
+
+
 def _hash(seed: int, purpose: str, text: str) -> int:
     return int.from_bytes(digest(seed, purpose, text, size=8), "little", signed=True)
 
@@ -242,7 +259,8 @@ def _decide(engine: duckdb.DuckDBPyConnection, asked: LiveAsk) -> None:
         "CREATE TABLE chosen AS SELECT canonical FROM given SEMI JOIN first USING (canonical, number) WHERE reason IS "
         f"NULL ORDER BY address_order, canonical LIMIT {'ALL' if asked.limit is None else asked.limit}"
     )
-    again = ", ".join(f"'{reason}'" for reason in sorted({*LATER, *(reason.value for reason in asked.refetch)}))
+    later = LATER if asked.only is None else (reason.value for reason in asked.only)
+    again = ", ".join(f"'{reason}'" for reason in sorted({*later, *(reason.value for reason in asked.refetch)}))
     # An address that a line refuses is refused, whichever line names it first.
     engine.execute(
         f"""

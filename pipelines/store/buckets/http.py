@@ -21,6 +21,7 @@ from winnow.pipelines.store.facade import ObjectInfo
 from winnow.schemas.errors import StoreError
 
 ANSWER_SECONDS: Final = 30  # without receiving a byte
+_SERVER: Final = "the server"  # in messages that begin with its address
 _BUSY: Final = frozenset((429, 500, 502, 503, 504))
 
 _clients = Clients(("HTTP_", "HTTPS_", "SSL_"))
@@ -34,8 +35,19 @@ class HttpStore(BucketStore):
     def of(cls, address: str) -> Self:
         """The objects below an address; sends no request yet."""
         parts = urlsplit(address)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
-            raise StoreError(f"{address}: expected http:// or https://, a host and a path")
+        try:
+            is_usable = parts.port != 0
+        except ValueError:  # no number of a port
+            is_usable = False
+        if (
+            parts.scheme not in ("http", "https")
+            or not parts.hostname
+            or parts.query
+            or parts.username
+            or not is_usable
+        ):
+            shown = f"{parts.scheme}://{parts.hostname or ''}{parts.path}"  # without a password
+            raise StoreError(f"{shown}: expected http:// or https://, a host and a path, without a user or a query")
         path = parts.path.strip("/")
         return cls(f"{parts.scheme}://{parts.netloc}", f"{path}/" if path else "")
 
@@ -119,21 +131,21 @@ class HttpBucket(Bucket):
             body = response.read()
         except ssl.SSLCertVerificationError as error:
             self._close()
-            raise untrusted_error(self._server, self._server, first_line(error), "the address") from None
+            raise untrusted_error(self._server, _SERVER, first_line(error), "the address") from None
         except (http.client.IncompleteRead, http.client.BadStatusLine, ConnectionResetError, TimeoutError) as error:
             self._close()
-            raise cut_off_error(self._server, first_line(error)) from None
+            raise cut_off_error(_SERVER, first_line(error)) from None
         except (OSError, http.client.HTTPException):
             self._close()
-            raise unreached_error(self._server, "the address") from None
+            raise unreached_error(_SERVER, "the address") from None
         status = response.status
         if status in (404, 410):
             raise FileNotFoundError
         if status in _BUSY:
             asked = response.headers.get("Retry-After", "")
-            raise busy_error(self._server, status, response.reason, float(asked[:6]) if asked.isdigit() else 0.0)
+            raise busy_error(_SERVER, status, response.reason, float(asked[:6]) if asked.isdigit() else 0.0)
         if status not in (200, 206, 412, 416):
-            raise refused_error(self._server, self._server, status, response.reason)
+            raise refused_error(self._server, _SERVER, status, response.reason)
         return status, response.headers, body
 
     def _connection(self) -> http.client.HTTPConnection:

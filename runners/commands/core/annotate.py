@@ -30,4 +30,4 @@ def run(options: argparse.Namespace) -> int:
     return run_stage(recipe, options, console, annotate, print_layers, annotate_slice)
 
 
-COMMAND = Command("measure the ingested samples with the recipe's operators", arguments, run, place=5, beam=True)
+COMMAND = Command("measure the ingested samples with the recipe's operators", arguments, run, place=6, beam=True)

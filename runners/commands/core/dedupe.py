@@ -28,4 +28,4 @@ def run(options: argparse.Namespace) -> int:
     return run_stage(recipe, options, console, dedupe, print_layers)
 
 
-COMMAND = Command("find exact and near duplicates", arguments, run, place=6, beam=True)
+COMMAND = Command("find exact and near duplicates", arguments, run, place=7, beam=True)

@@ -93,28 +93,27 @@ def _run_fetched(folder: Path, engine: "Engine", console: "Console") -> "tuple[B
     written = load_recipe(folder / FETCHED_RECIPE)
     recipe = bind(replace(written, fetch=replace(written.fetch, allow_hosts=tuple(hosts()))))
     with serving() as served:
-        whole = run_recipe(recipe, engine, console, wanted=Wanted(look_up=served))
+        whole = run_recipe(recipe, engine, console, wanted=Wanted(look_up=served, tls=served.tls))
     texts = page_texts(recipe)
-    console.print(
-        f"texts   {len(texts):,} pages, tree {fingerprint_of(texts)}: those of the archives' captures of them"
-    )
+    tree = fingerprint_of(dict(sorted(texts.items())))
+    console.print(f"texts   {len(texts):,} pages, tree {tree}: those of the archives' captures of them")
     return recipe, whole
 
 
 def page_texts(recipe: "BoundRecipe") -> dict[str, str]:
-    """The text of each page of the crawl, by the normal form of its address without the scheme."""
+    """The text of each page of the crawl, by the normal form of its address."""
     from winnow.filters.web.urls import canonical_url
     from winnow.runners.notebook.opened_store import open_store
 
-    columns = ["samples.url", "samples.source.name", *recipe.config.text]
+    columns = ["samples.url", *(f"samples.source.{name}" for name in ("name", "path", "offset")), *recipe.config.text]
     rows = open_store(recipe.store_address, recipe.config).table(columns).to_arrow().to_pylist()
-    return {
-        (canonical_url(row["samples.url"]) or row["samples.url"]).partition("://")[2]: next(
-            (row[name] for name in recipe.config.text if row[name]), ""
-        )
-        for row in sorted(rows, key=lambda row: row["samples.url"] or "")
-        if row["samples.source.name"] == "crawl" and row["samples.url"]
-    }
+    texts: dict[str, str] = {}
+    for row in sorted(rows, key=lambda row: (row["samples.source.path"], row["samples.source.offset"])):
+        url = row["samples.url"]
+        if url and row["samples.source.name"] == "crawl":  # which has some pages in two spellings of their address
+            text = next((row[name] for name in recipe.config.text if row[name]), "")
+            texts.setdefault(canonical_url(url) or url, text)
+    return texts
 
 
 def _draw_pictures(folder: Path, console: "Console") -> bool:

@@ -146,6 +146,6 @@ COMMAND = Command(
     "write the mixture in the recipe's formats; existing exports are left unchanged",
     arguments,
     run,
-    place=10,
+    place=11,
     beam=True,
 )

@@ -31,4 +31,4 @@ def run(options: argparse.Namespace) -> int:
     return run_stage(recipe, options, console, whole, print_summary, of_slice)
 
 
-COMMAND = Command("read the sources into the store, and extract their text", arguments, run, place=4, beam=True)
+COMMAND = Command("read the sources into the store, and extract their text", arguments, run, place=5, beam=True)

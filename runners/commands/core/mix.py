@@ -121,6 +121,6 @@ COMMAND = Command(
     "plan the mixture: the share of each stratum and the samples drawn for it; copies no data",
     arguments,
     run,
-    place=9,
+    place=10,
     beam=True,
 )

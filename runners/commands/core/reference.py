@@ -88,4 +88,4 @@ def _write(target: Path, weights: "Weights", console: "Console") -> None:
     console.print(f"weights  {target}")
 
 
-COMMAND = Command("train or merge reference weights for scores", arguments, run, place=8)
+COMMAND = Command("train or merge reference weights for scores", arguments, run, place=9)

@@ -25,5 +25,5 @@ def run(options: argparse.Namespace) -> int:
 
 
 COMMAND = Command(
-    "score samples against reference weights, and decide which to keep", arguments, run, place=7, beam=True
+    "score samples against reference weights, and decide which to keep", arguments, run, place=8, beam=True
 )

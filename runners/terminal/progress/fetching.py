@@ -4,6 +4,7 @@ For display only: nothing depends on it.
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from rich.console import Console
@@ -18,8 +19,9 @@ from winnow.schemas.counts import count_of
 class FetchProgress:
     """Shows one source while it is fetched; given to what fetches, which calls it as it goes."""
 
-    def __init__(self, console: Console, source: str) -> None:
-        """Begin; nothing is shown before `shown`."""
+    def __init__(self, console: Console, source: str, poll: Callable[[], Progress] | None = None) -> None:
+        """Begin; nothing is shown before `shown`. `poll`: asks how far the fetch is, where nothing tells it."""
+        self._poll = poll
         self._console = console
         self._source = source
         self._began = time.monotonic()
@@ -29,14 +31,19 @@ class FetchProgress:
         """Take over how far the fetch is."""
         self._last = progress
 
-    def shown(self) -> StatusLine:
-        """The status line, shown while the source is fetched."""
-        return StatusLine(self._console, self.status(), self.status)
+    def shown(self, seconds: float = 0.0) -> StatusLine:
+        """The status line, shown while the source is fetched; `seconds` are the least between two polls."""
+        return StatusLine(self._console, self.status(), self._polled, 0.0 if self._poll is None else seconds)
 
     def say_end(self) -> None:
         """Print the last line."""
         seconds = time.monotonic() - self._began
         self._console.print(replace(self.status(), share=None).line(f"{seconds:.1f} s"))
+
+    def _polled(self) -> Status:
+        if self._poll is not None:
+            self._last = self._poll()
+        return self.status()
 
     def status(self) -> Status:
         """The line of this moment."""

@@ -159,6 +159,7 @@ def test_forgotten_addresses_are_never_asked(tmp_path: Path) -> None:
     plan = plan_addresses(asked)
     assert pending(plan) == lines[:1]
     assert rows(plan) == [(lines[1], "refused", "forgotten")]
+    assert plan.is_any_left
     asked.objects.put(log_path(LIST), plan.list_rows)
     assert read_log(asked.objects, ("url", "reason")).to_pylist() == [{"url": lines[1], "reason": "forgotten"}]
 
@@ -168,3 +169,11 @@ def test_a_run_needs_a_contact_and_a_list(tmp_path: Path) -> None:
         plan_addresses(asking(tmp_path, ["https://a.example/"], config=FetchConfig()))
     with pytest.raises(SourceError, match=r"list\.txt"):
         plan_addresses(asking(tmp_path, ["", "  "]))
+
+
+def test_a_list_of_which_nothing_is_asked_still_has_its_rows(tmp_path: Path) -> None:
+    asked = asking(tmp_path, ["nonsense"])
+    plan = plan_addresses(asked)
+    assert (plan.pending, plan.is_any_left) == (0, True)
+    asked.objects.put(log_path(LIST), plan.list_rows)
+    assert not plan_addresses(asked).is_any_left

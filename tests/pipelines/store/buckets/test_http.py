@@ -91,6 +91,6 @@ def test_nothing_is_written_or_listed() -> None:
     ):
         with pytest.raises(StoreError):
             refused()
-    for address in ("http://", "http://user:word@host/x", "ftp://host/x", "http://host/x?y"):
+    for address in ("http://", "http://user:word@host/x", "ftp://host/x", "http://host/x?y", "http://host:99999/x"):
         with pytest.raises(StoreError):
             HttpStore.of(address)
