@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import fasttext.FastText
 import pyarrow as pa
 
 from benchmarks.measuring.reporting import benchmark_arguments, machine
@@ -34,11 +35,12 @@ from tools.language_model.sources import FICTION
 from winnow.filters.language.identification.cld2 import second_opinion
 from winnow.filters.language.identification.heads import best_codes, guesses_of, heads_of
 from winnow.filters.language.identification.lid_176 import LID_176
-from winnow.filters.language.identification.model import LanguageModel, language_model
+from winnow.filters.language.identification.model import FastTextPredict, LanguageModel, language_model, one_line
 from winnow.filters.language.identification.own.predicting import own_model
 from winnow.pipelines.assets import AssetFiles
 from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, macrolanguage
 
+FASTTEXT = "lid.176 by fastText"
 PEER = "lid.176"
 CACHE = Path(".cache/benchmarks/languages")
 LENGTHS = (20, 30, 50, 100, 300)
@@ -189,6 +191,12 @@ def asked_cld2(texts: list[str]) -> Answers:
     return [(opinion.label or UNKNOWN, float(opinion.reliable)) for opinion in found]
 
 
+def asked_fasttext(predict: FastTextPredict, texts: list[str]) -> Answers:
+    """What fastText itself says with lid.176: the same as our kernel."""
+    found = [predict(one_line(text.encode(), "line"), 1, 0.0, "replace") for text in texts]
+    return [(guesses[0][1], guesses[0][0]) if guesses else (UNKNOWN, 0.0) for guesses in found]
+
+
 def macro_f1(pairs: list[tuple[str, str]]) -> float:
     """The mean over languages of F1."""
     right = Counter(name for name, said in pairs if name == said)
@@ -223,7 +231,9 @@ def main() -> None:
         name: {domain: ask([t.text for t in found]) for domain, found in texts.items()} for name, ask in systems.items()
     }
     domains = [domain for domain in texts if domain != "noise"]
-    rates = {name: _rate(ask, texts[domains[-1]]) for name, ask in systems.items()}
+    loaded = fasttext.FastText.load_model(AssetFiles().path(LID_176.name))
+    timed = systems | {FASTTEXT: lambda texts: asked_fasttext(loaded.f.predict, texts)}
+    rates = {name: _rate(ask, texts[domains[-1]]) for name, ask in timed.items()}
     tables: dict[str, Any] = {
         "macro-F1": _tables(texts, answers, domains, {"common": common, "own": own}),
         "worse": {domain: worse(texts[domain], answers, domain, common) for domain in domains},
@@ -327,7 +337,11 @@ def _shown(tables: dict[str, Any]) -> str:
         ]
     rates = tables["MB a CPU-second"]
     lines.append("MB a CPU-second: " + ", ".join(f"{name} {rate:.1f}" for name, rate in rates.items()))
-    lines.append(f"ratio to lid.176: {rates['winnow'] / rates['lid.176']:.2f}")
+    beside = {
+        PEER: rates["winnow"] / rates[PEER],
+        "fastText of our reading of its model": rates[PEER] / rates[FASTTEXT],
+    }
+    lines += [f"ratio to {name}: {ratio:.2f}" for name, ratio in beside.items()]
     return "\n".join(lines)
 
 

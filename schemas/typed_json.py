@@ -5,9 +5,10 @@ types and missing fields. msgspec ignores unknown fields, so these are rejected 
 """
 
 import re
+from collections.abc import Hashable
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Annotated, TypeAlias, TypeVar
+from typing import Annotated, TypeAlias, TypeVar, cast
 
 import msgspec
 import orjson
@@ -65,9 +66,9 @@ def _in_words(said: str) -> str:
 
 
 @cache
-def _names(kind: type) -> tuple[str, ...] | None:
+def _names(kind: Hashable) -> tuple[str, ...] | None:
     """The fields of a dataclass, looked up once for the thousands of records of a store; None for another type."""
-    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+    return tuple(field.name for field in fields(kind)) if isinstance(kind, type) and is_dataclass(kind) else None
 
 
 def _require_fields(value: object, found: object, place: str, complete: bool) -> None:
@@ -80,7 +81,7 @@ def _require_fields(value: object, found: object, place: str, complete: bool) ->
                 _require_fields(item, made, f"{place}[{number}]", complete)
     elif isinstance(value, dict):
         dot = f"{place}." if place else ""
-        if (names := _names(type(found))) is not None:
+        if (names := _names(cast(Hashable, type(found)))) is not None:
             for name in value:
                 if name not in names:
                     raise ValueError(f"{dot}{shown(name)[1:-1]}: unknown field{suggestion(name, names)}")

@@ -122,7 +122,7 @@ def apart(examples_of: int, kind: Literal["float32", "bfloat16"]) -> tuple[float
     """The largest error of a score and of a loss in a type, relative to the largest in float64."""
     found = []
     for compute in ("float64", kind):
-        task = loaded(replace(CONFIG, running=TorchRuntime(compute=compute)))  # type: ignore[arg-type]
+        task = loaded(replace(CONFIG, running=TorchRuntime(compute=compute)))
         at, reference = trajectory(task)
         (said,) = task.scorers(at[:1], reference, ("*",))(texts(task, examples_of))
         found.append(said)

@@ -83,6 +83,8 @@ class Reason(StrEnum):
     NO_ARCHIVE = "no_archive", Again.NEVER  # the file that the index names does not exist
     NOT_IN_INDEX = "not_in_index", Again.NEVER  # a listed address that the crawl does not have
     RENDER_FAILED = "render_failed", Again.LATER
+    # on an engine
+    ELSEWHERE = "elsewhere", Again.LATER  # it redirects to a site that another worker asks
 
 
 REASONS: Final = {reason.value: reason for reason in Reason}

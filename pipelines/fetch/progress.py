@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from winnow.pipelines.fetch.outcome import Decision, Outcome, Reason
+import orjson
+
+from winnow.pipelines.fetch.outcome import REASONS, Decision, Outcome, Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,22 @@ class Tally:
         self.requests += other.requests
         self.warc_files += other.warc_files
 
+    def to_json(self) -> bytes:
+        """As the task of an engine hands it on."""
+        counted = {"bytes": self.bytes, "requests": self.requests, "warc_files": self.warc_files}
+        decisions = {decision.value: count for decision, count in self.by_decision.items()}
+        reasons = {reason.value: count for reason, count in self.by_reason.items()}
+        return orjson.dumps({"decisions": decisions, "reasons": reasons, **counted})
+
+    @classmethod
+    def from_json(cls, raw: bytes) -> "Tally":
+        """What `to_json` wrote."""
+        found = orjson.loads(raw)
+        decisions = Counter({Decision(name): count for name, count in found["decisions"].items()})
+        reasons = Counter({REASONS[name]: count for name, count in found["reasons"].items()})
+        return cls(decisions, reasons, found["bytes"], found["requests"], found["warc_files"])
+
     def progress(self, addresses_all: int | None, hosts_open: int = 0) -> Progress:
         """This moment."""
-        reasons = {str(reason): count for reason, count in sorted(self.by_reason.items())}
+        reasons = {str(reason): count for reason, count in sorted(self.by_reason.items()) if count}
         return Progress(self.addresses, addresses_all, self.bytes, self.requests, hosts_open, reasons)

@@ -37,6 +37,7 @@ from winnow.schemas.recipe import AddressList, ArchiveQuery, Recipe, SourceConfi
 if TYPE_CHECKING:
     from winnow.pipelines.fetch.archives.plan import ArchiveAsk, ArchivePlan, ArchiveTask
     from winnow.pipelines.fetch.live.names import LookUp
+    from winnow.pipelines.fetch.live.planning import LiveAsk, LivePlan
 
 Forgotten = Callable[[str], bool]
 Fetch = Callable[[Callable[[Progress], None]], object]
@@ -247,4 +248,18 @@ class _Command:
         )
         with waiting(self.console, "fetch", f"{source.name}  reading the list"):
             plan = plan_addresses(asked)
-        return _Planned(planned_list(source.name, plan), plan.is_any_left, partial(fetch_addresses, plan, asked))
+        fetching: Fetch = partial(fetch_addresses, plan, asked)
+        if self.engine.name != "local" or self.engine.workers:
+            fetching = partial(self._run_list, plan, asked)
+        return _Planned(planned_list(source.name, plan), plan.is_any_left, fetching)
+
+    def _run_list(self, plan: "LivePlan", asked: "LiveAsk", tell: Callable[[Progress], None]) -> None:
+        """Fetch on the engine, each registered domain by one worker; what it tells is of all lanes together."""
+        from winnow.pipelines.fetch.live.stage import RunLanes, begin_lanes, finish_lanes
+
+        run = StageRun(self.console, self.engine, self.store, recipe=self.bound)
+        lanes, tally = begin_lanes(plan, asked, self.engine.processes)
+        if lanes:
+            run.job("fetch", lambda pipeline: pipeline | RunLanes(lanes, asked), len(lanes))
+        tally.merge(finish_lanes(asked, tell))
+        tell(tally.progress(tally.addresses))

@@ -235,6 +235,11 @@ def _check_planted(context: WeightsContext, tracer: WeightTracer, bound: BoundSc
         f"{layer}  mean loss of the {found.unchanged:,} others: {found.trajectory_loss:.3f} by the trajectory, "
         f"{found.reference_loss:.3f} by the reference"
     )
+    if bound.reference and "alignment" in found.areas and found.areas["alignment"].low <= 0.5:
+        context.report(
+            f"{layer}  the given reference does not tell captions from exchanged ones: check that the task's layout, "
+            "size, colours and tokenizer are those that its weights were trained with"
+        )
 
 
 def _weights_lock(run: StageRun, bound: BoundScore, keys: WeightKeys) -> AbstractContextManager[object]:

@@ -1,9 +1,12 @@
 """The chosen parameters, and the unit direction from a trajectory's weights towards reference weights."""
 
 import fnmatch
+import glob
 import math
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -12,6 +15,14 @@ from winnow.schemas.problems import listed, shown, suggestion
 from winnow.scoring.protocol import Weights
 
 _NAMED = 5  # most problems in a message
+
+_MLP: Final = r"[\w.]*?\.?(\d+)\.mlp\..+"
+LAST_MLP: Final[Mapping[str, re.Pattern[str]]] = {
+    "last_image_mlp": re.compile(rf"(?:visual|vision_model|image)\.{_MLP}"),
+    "last_text_mlp": re.compile(rf"(?:transformer|text_model|text)\.{_MLP}"),
+}
+"""Names for the layers of dual encoders that the paper takes: the last MLP of a tower, as open_clip, `transformers` and
+winnow's small towers name it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +34,30 @@ class Direction:
 
 
 def chosen_parameters(names: Collection[str], globs: Sequence[str]) -> tuple[str, ...]:
-    """The names that a glob matches, in the order of `names`.
+    """The names that a glob matches, in the order of `names`; `LAST_MLP` has names for some of them.
 
     Raises:
         ScoreError: A glob matches nothing; it may be misspelt.
     """
     if not globs:
         raise ScoreError("parameters: no glob is given; `*` chooses all")
-    for glob in globs:
-        if not any(fnmatch.fnmatchcase(name, glob) for name in names):
-            raise ScoreError(f"parameters: {shown(glob)} matches no parameter{suggestion(glob, names)}")
-    return tuple(name for name in names if any(fnmatch.fnmatchcase(name, glob) for glob in globs))
+    globs = [found for one in globs for found in (_last(names, one) if one in LAST_MLP else [one])]
+    for one in globs:
+        if not any(fnmatch.fnmatchcase(name, one) for name in names):
+            raise ScoreError(f"parameters: {shown(one)} matches no parameter{suggestion(one, names)}")
+    return tuple(name for name in names if any(fnmatch.fnmatchcase(name, one) for one in globs))
+
+
+def _last(names: Collection[str], preset: str) -> list[str]:
+    """The parameters of the last MLP of a tower, as globs."""
+    layers = {name: int(found[1]) for name in names if (found := LAST_MLP[preset].fullmatch(name))}
+    if not layers:
+        raise ScoreError(
+            f"parameters: {preset} finds no parameter of a layer's `mlp` in that tower; name them by a glob, such as "
+            f"{shown(next(iter(names), '*'))}"
+        )
+    last = max(layers.values())
+    return [glob.escape(name) for name, layer in layers.items() if layer == last]
 
 
 def direction(at: Weights, reference: Weights, names: Sequence[str]) -> Direction:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 from typing import Literal, Protocol, cast
 
 import fasttext.FastText
@@ -17,7 +16,9 @@ import numpy.typing as npt
 import regex
 
 from winnow.filters.language.identification.codes import CodedLanguage, coded, scripts_of
+from winnow.filters.language.identification.fasttext_tree import fasttext_tree
 from winnow.filters.language.identification.scripts import Scripts, script_names
+from winnow.filters.language.identification.tree_kernel import BestLabels, best_labels
 from winnow.filters.models.fasttext_files import check_fasttext
 from winnow.filters.models.file_state import FileState, file_state
 from winnow.schemas.errors import WinnowError
@@ -40,7 +41,6 @@ _VOWEL = regex.compile(
 )
 """The marks of Arabic (U+0610-061A, 064B-065F, 0670, 06D6-06ED) and Hebrew (U+0591-05C7), in UTF-8."""
 _VOCALISED = regex.compile(rb"[\xd6-\xdb][\x80-\xbf]")  # any character of the two scripts, marks too
-_UNDETERMINED = [(0.0, "")]  # in the form of fastText's answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class FastTextPredictor:
     """A fastText model."""
 
     def __init__(self, path: str) -> None:
-        check_fasttext(path)  # fastText itself trusts the sizes that a file declares
+        header = check_fasttext(path)  # fastText itself trusts the sizes that a file declares
         try:
             model = fasttext.FastText.load_model(path)
             names = [str(name) for name in model.get_labels()]
@@ -96,27 +96,48 @@ class FastTextPredictor:
         self._model = model  # keeps the object alive that `predict` is bound to
         # The binding takes bytes, which avoids decoding Arrow's UTF-8 and encoding it again.
         self._predict = cast(FastTextPredict, model.f.predict)
-        self._numbers = {name: number for number, name in enumerate(("", *names))}
+        self._names = names
+        self._numbers = {name: number for number, name in enumerate(names)}
         scripts = scripts_of(self.labels)
-        self._knows_script = [name in scripts for name in script_names()]
+        self._knows_script = np.array([*(name in scripts for name in script_names()), False])  # the last: none
+        self._tree = fasttext_tree(path, header) if tuple(names) == header.labels else None
 
     def predict(self, lines: Sequence[bytes], scripts: Scripts, most: int, least: float) -> Predicted:
         """Lines end with their only line break; one in a script without a label is in an unknown language."""
-        predict, knows = self._predict, self._knows_script
-        found = [
-            [] if script < 0 else (knows[script] and predict(line, most, least, "replace")) or _UNDETERMINED
-            # A call takes ten microseconds and more.
-            for line, script in zip(lines, scripts.numbers.tolist(), strict=True)
-        ]
-        counts = np.fromiter(map(len, found), np.int32, len(found))
-        scores, names = zip(*chain.from_iterable(found), strict=True) if counts.any() else ((), ())
-        labels = np.fromiter(map(self._numbers.__getitem__, names), np.int64, len(names))
-        return Predicted(counts, labels, np.array(scores, np.float64))
+        judged = np.flatnonzero(self._knows_script[scripts.numbers])
+        most = min(most, len(self.labels))
+        found = self._best([lines[at] for at in judged.tolist()], most, least)
+        counts = (scripts.numbers >= 0).astype(np.int32)
+        labels, scores = np.zeros((len(lines), most), np.int64), np.zeros((len(lines), most))
+        counts[judged] = np.maximum(found.counts, 1)
+        told = np.arange(most) < found.counts[:, None]
+        labels[judged], scores[judged] = np.where(told, found.labels + 1, 0), np.where(told, found.scores, 0.0)
+        kept = np.arange(most) < counts[:, None]
+        return Predicted(counts, labels[kept], scores[kept])
 
     def names(self, lines: Sequence[bytes]) -> list[str]:
         """The model's own name for each line's likeliest label; empty where it has none."""
-        found = (self._predict(line, 1, 0.0, "replace") for line in lines)
-        return [guesses[0][1].removeprefix(_PREFIX) if guesses else "" for guesses in found]
+        found = self._best(lines, 1, 0.0)
+        return [
+            self._names[label].removeprefix(_PREFIX) if count else ""
+            for count, (label,) in zip(found.counts.tolist(), found.labels.tolist(), strict=True)
+        ]
+
+    def _best(self, lines: Sequence[bytes], most: int, least: float) -> BestLabels:
+        """What fastText answers for lines; it is asked where nothing quicker answers the same."""
+        shape = (len(lines), most)
+        if self._tree is not None:
+            found = best_labels(self._tree, lines, most, least)
+        else:
+            found = BestLabels(
+                np.full(len(lines), -1, np.int32), np.zeros(shape, np.int32), np.zeros(shape, np.float32)
+            )
+        for line in np.flatnonzero(found.counts < 0).tolist():  # a call takes ten microseconds and more
+            told = self._predict(lines[line], most, least, "replace")
+            found.counts[line] = len(told)
+            found.labels[line, : len(told)] = [self._numbers[name] for _, name in told]
+            found.scores[line, : len(told)] = [score for score, _ in told]
+        return found
 
 
 class LanguageModel:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import quote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from winnow.pipelines.fetch.archives.packages import aiohttp_package
+from winnow.filters.extras import required_package
 from winnow.pipelines.fetch.outcome import Reason
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.location import open_location
@@ -46,6 +46,15 @@ class RangeError(Exception):
         super().__init__(detail)
         self.reason = reason
         self.detail = detail
+        self.attempts = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """The bytes of a range, fewer where the file ends before, and how many requests they took."""
+
+    content: bytes | bytearray
+    attempts: int = 1
 
 
 @dataclass(slots=True)
@@ -62,8 +71,8 @@ class RangeReader(Protocol):
 
     requests: Requests
 
-    async def read(self, path: str, start: int, stop: int) -> bytes | bytearray:
-        """The bytes of a range, fewer where the file ends before; RangeError if it cannot be had."""
+    async def read(self, path: str, start: int, stop: int) -> Came:
+        """The bytes of a range; RangeError if it cannot be had."""
         ...
 
     async def close(self) -> None:
@@ -89,7 +98,7 @@ class ObjectRanges:
     def __post_init__(self) -> None:
         self._slots = asyncio.Semaphore(self.at_once)
 
-    async def read(self, path: str, start: int, stop: int) -> bytes:
+    async def read(self, path: str, start: int, stop: int) -> Came:
         """See `RangeReader`."""
         async with self._slots:
             self.requests.count += 1
@@ -106,7 +115,7 @@ class ObjectRanges:
             except OSError as error:
                 raise RangeError(Reason.SERVER_ERROR, one_line(str(error))) from None
             self.requests.bytes += len(found)
-            return found
+            return Came(found)
 
     async def close(self) -> None:
         """See `RangeReader`."""
@@ -123,20 +132,30 @@ class HttpRanges:
         self._missing: dict[str, str] = {}
         self._session: aiohttp.ClientSession | None = None
 
-    async def read(self, path: str, start: int, stop: int) -> bytearray:
+    async def read(self, path: str, start: int, stop: int) -> Came:
         """See `RangeReader`."""
         if path in self._missing:
             raise RangeError(Reason.NO_ARCHIVE, self._missing[path])
         state = _Answer(self._address(path), start, stop)
+        try:
+            await self._complete(path, state)
+        except RangeError as error:
+            error.attempts = state.attempts
+            raise
+        return Came(state.content, state.attempts)
+
+    async def _complete(self, path: str, state: "_Answer") -> None:
+        """Asks until all of a range is there, or will not be."""
         failed = busy = 0
         while True:
             held = len(state.content)
             async with self._gate.request():
                 self.requests.count += 1
+                state.attempts += 1
                 outcome = await self._ask(state)
             if isinstance(outcome, _Done):
                 self._gate.succeeded()
-                return state.content
+                return
             if isinstance(outcome, _Gone):
                 raise self._gone(path, outcome.status)
             if isinstance(outcome, _Busy):
@@ -146,12 +165,12 @@ class HttpRanges:
                     raise self._gone(path, outcome.status)  # S3 answers so for what does not exist, if none may list
                 if busy >= BUSY_ATTEMPTS * self._config.attempts:
                     raise RangeError(Reason.BUSY, f"{state.url}: status {outcome.status}")
-                self._gate.pause(outcome.seconds, f"{path} {start} {busy}")
+                self._gate.pause(outcome.seconds, f"{path} {state.start} {busy}")
                 continue
             failed = 1 if len(state.content) > held else failed + 1  # what makes headway is no failure
             if failed >= self._config.attempts:
                 raise RangeError(outcome.reason, f"{state.url}: {outcome.detail}")
-            await asyncio.sleep(_wait(failed, f"{path} {start} {failed}"))
+            await asyncio.sleep(_wait(failed, f"{path} {state.start} {failed}"))
 
     async def close(self) -> None:
         """See `RangeReader`."""
@@ -170,7 +189,7 @@ class HttpRanges:
 
     async def _opened(self) -> "aiohttp.ClientSession":
         if self._session is None:
-            package, config = aiohttp_package(), self._config
+            package, config = required_package("winnow fetch", "aiohttp", "fetch"), self._config
             timeout = package.ClientTimeout(
                 total=config.total_seconds, connect=config.connect_seconds, sock_read=config.first_byte_seconds
             )
@@ -188,7 +207,7 @@ class HttpRanges:
 
     async def _ask(self, state: "_Answer") -> "_Done | _Busy | _Gone | _Failed":
         """Sends one request for what is still missing."""
-        package = aiohttp_package()
+        package = required_package("winnow fetch", "aiohttp", "fetch")
         session = await self._opened()
         try:
             async with session.get(state.url, headers=state.headers(), allow_redirects=False) as response:
@@ -268,6 +287,7 @@ class _Answer:
     stop: int
     content: bytearray = field(default_factory=bytearray)
     etag: str | None = None
+    attempts: int = 0
 
     def headers(self) -> dict[str, str]:
         """Asks for the rest, of the same file."""

@@ -94,6 +94,8 @@ def _whole(member: memoryview) -> str | None:
                 break
     except INFLATE_ERROR:
         return "damaged bytes"
+    if size >= _MOST_BYTES:
+        return f"it inflates to {_MOST_BYTES} bytes or more"
     if not decoder.eof:
         return "the record is cut off"
     return "more than one record" if decoder.unused_data else None

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from winnow.pipelines.fetch.archives.downloads import RangeError, RangeReader
+from winnow.pipelines.fetch.archives.downloads import Came, RangeError, RangeReader
 from winnow.pipelines.fetch.archives.plan import AGAIN, ArchiveAsk, ArchiveTask, put_table, ranges_of, read_task
 from winnow.pipelines.fetch.archives.record_check import flaw_of
 from winnow.pipelines.fetch.archives.references import file_sizes, put_references
@@ -40,6 +40,7 @@ from winnow.schemas.problems import one_line
 AHEAD: Final = 4  # ranges that wait for an earlier one, beside those under way
 HELD_BYTES: Final = 128 << 20  # of ranges under way or waiting, of one task
 
+_MOST_ATTEMPTS: Final = (1 << 15) - 1
 _REASONS: Final = {str(reason): reason for reason in Reason}
 
 Tell = Callable[[int, int], None]
@@ -54,11 +55,13 @@ class _Rows:
     reasons: list[Reason | None]
     details: list[str | None]
     offsets: NDArray[np.int64]  # in the file that is written; -1 for what is not in it
+    attempts: NDArray[np.int16]
 
     @classmethod
     def of(cls, urls: list[str]) -> "_Rows":
         count = len(urls)
-        return cls(urls, [None] * count, [None] * count, np.full(count, -1, np.int64))
+        offsets, attempts = np.full(count, -1, np.int64), np.zeros(count, np.int16)
+        return cls(urls, [None] * count, [None] * count, offsets, attempts)
 
     def end(self, row: int, reason: Reason, detail: str | None = None) -> None:
         self.reasons[row] = reason
@@ -158,13 +161,14 @@ class _Before:
     offsets: NDArray[np.int64]
     reasons: list[str]
     details: list[str | None]
+    attempts: NDArray[np.int16]
 
 
 def _kept_before(objects: ObjectStore, task: ArchiveTask) -> _Before | None:
     with suppress(FileNotFoundError):
         found = pq.read_table(io.BytesIO(objects.read(_log_of(task))))
         offsets = pc.fill_null(found["offset"], -1).to_numpy().astype(np.int64)
-        return _Before(offsets, found["reason"].to_pylist(), found["detail"].to_pylist())
+        return _Before(offsets, found["reason"].to_pylist(), found["detail"].to_pylist(), found["attempts"].to_numpy())
     return None
 
 
@@ -199,7 +203,7 @@ class _Copy:
         """Asks for ranges ahead of the one that is written."""
         wanted = self._wanted()
         ranges = ranges_of(self._planned.take(pa.array(wanted)))
-        under_way: deque[asyncio.Task[bytes | bytearray | RangeError]] = deque()
+        under_way: deque[asyncio.Task[Came | RangeError]] = deque()
         sizes = ranges.stops - ranges.starts
         begun = written = held = 0
         try:
@@ -236,9 +240,10 @@ class _Copy:
                     open_rows[row] = False
                     if reason is not Reason.OK:
                         self._rows.end(int(row), reason, self._before.details[row])
+                    self._rows.attempts[row] = self._before.attempts[row]
         return np.flatnonzero(open_rows)
 
-    async def _read(self, origin: str, start: int, stop: int) -> bytes | bytearray | RangeError:
+    async def _read(self, origin: str, start: int, stop: int) -> Came | RangeError:
         budget = self._asked.config.budget_bytes
         if budget is not None and self._reader.requests.bytes + stop - start > budget:
             return RangeError(Reason.BUDGET, f"fetch.budget_bytes is {budget}")
@@ -247,14 +252,15 @@ class _Copy:
         except RangeError as error:
             return error
 
-    def _write(self, rows: NDArray[np.int64], start: int, content: bytes | bytearray | RangeError) -> None:
+    def _write(self, rows: NDArray[np.int64], start: int, content: Came | RangeError) -> None:
         """Checks the records of a range, and writes those that are what the index says."""
         size = 0
+        self._rows.attempts[rows] = min(content.attempts, _MOST_ATTEMPTS)
         if isinstance(content, RangeError):
             for row in rows:
                 self._rows.end(int(row), content.reason, content.detail)
         else:
-            view = memoryview(content)
+            view = memoryview(content.content)
             run: list[int] = []  # records that follow each other: one piece of the range, written at once
             for row in map(int, rows):  # for each record, of some 20 kB
                 at, length = int(self._starts[row]) - start, int(self._lengths[row])
@@ -336,7 +342,7 @@ def log_rows(asked: ArchiveAsk, task: ArchiveTask, planned: pa.Table, rows: _Row
         "detail": pa.array(rows.details, pa.string()),
         "status": planned["status"],
         "mime": planned["mime"],
-        "attempts": pa.array(np.array([reason is not Reason.FORGOTTEN for reason in reasons], np.int16)),
+        "attempts": pa.array(rows.attempts),
         "fetched_at": planned["fetched_at"],
         "warc": pc.if_else(there, warc_of(task), None),
         "offset": pc.if_else(there, pa.array(rows.offsets), None),

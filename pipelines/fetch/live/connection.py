@@ -61,8 +61,14 @@ class Connection:
     @property
     def is_quiet(self) -> bool:
         """Whether it is open, and nothing came that was not asked for."""
+        is_over = self._reader.at_eof() or self._writer.is_closing() or self._reader.exception()
+        return not (self.has_bytes or is_over)
+
+    @property
+    def has_bytes(self) -> bool:
+        """Whether bytes wait to be received."""
         buffered: bytearray = self._reader._buffer  # type: ignore[attr-defined]  # nothing public says if it is empty
-        return not (buffered or self._reader.at_eof() or self._writer.is_closing() or self._reader.exception())
+        return bool(buffered)
 
     def close(self) -> None:
         """Closes it without waiting: nothing is left to say."""
@@ -90,7 +96,8 @@ class Pace:
             except TimeoutError:
                 if not span.expired():  # the system's own
                     raise
-                self._turn()
+                if not self._connection.has_bytes:  # they came in time if they are here: the process was busy
+                    self._turn()
                 continue
             self._came += len(piece)
             if not self._has_begun:

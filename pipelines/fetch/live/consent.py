@@ -208,7 +208,7 @@ async def _text(place: Place, path: str, ask: Ask, keep: Keep) -> str | Refusal:
     followed = await ask(found)
     last = followed.last
     if isinstance(last, Failed):
-        if last.reason in _OWN and not followed.hops:
+        if last.reason is Reason.ELSEWHERE or (last.reason in _OWN and not followed.hops):
             return Refusal(last.reason, last.detail)
         return Refusal(Reason.ROBOTS_UNREACHABLE, f"{path}: {last.reason.value}: {last.detail}")
     with last:

@@ -26,7 +26,7 @@ from winnow.pipelines.fetch.live.record import Earlier, clear_uncommitted
 from winnow.pipelines.fetch.live.render import Renderer
 from winnow.pipelines.fetch.live.segments import Segments
 from winnow.pipelines.fetch.live.sitemaps import SitemapReader
-from winnow.pipelines.fetch.live.visits import Errand, Visits, reason_of
+from winnow.pipelines.fetch.live.visits import Errand, Owns, Visits, everything, reason_of
 from winnow.pipelines.fetch.log import LIST, MAX_DETAIL, clean, log_path
 from winnow.pipelines.fetch.outcome import LOG, Decision, Outcome, Reason, decision_without_record
 from winnow.pipelines.fetch.progress import Progress, Tally
@@ -45,6 +45,13 @@ def fetch_addresses(plan: LivePlan, asked: LiveAsk, tell: Callable[[Progress], N
 
     An address whose row was committed is not asked again by a later run, unless it may end differently then.
     """
+    plan, tally = begin_addresses(plan, asked, tell)
+    asyncio.run(fetch_queue(plan.queue, asked, plan.pending + plan.refused.total(), tell, tally))
+    return tally
+
+
+def begin_addresses(plan: LivePlan, asked: LiveAsk, tell: Callable[[Progress], None]) -> tuple[LivePlan, Tally]:
+    """What comes before the pages: sitemaps are read, and lines that are asked for nothing get their rows."""
     clear_uncommitted(asked.objects)
     tally = Tally()
     if plan.sites is not None and asked.addresses.sitemaps is not None and len(plan.sites):
@@ -53,14 +60,20 @@ def fetch_addresses(plan: LivePlan, asked: LiveAsk, tell: Callable[[Progress], N
     asked.objects.put(log_path(LIST), plan.list_rows)
     for reason, lines in sorted(plan.refused.items()):
         tally.add_rows(decision_without_record(reason), reason, lines)
-    asyncio.run(_fetch(plan, asked, tell, tally))
-    return tally
+    return plan, tally
 
 
-async def _fetch(plan: LivePlan, asked: LiveAsk, tell: Callable[[Progress], None], tally: Tally) -> None:
-    count = plan.pending + plan.refused.total()
+async def fetch_queue(
+    queue: Queue,
+    asked: LiveAsk,
+    count: int,
+    tell: Callable[[Progress], None],
+    tally: Tally,
+    owns: Owns = everything,
+) -> None:
+    """Fetch the addresses of a queue; `count` is of all addresses, for `tell`."""
     command = asked.addresses.render
-    async with _visiting(plan.queue, asked, tally) as found:
+    async with _visiting(queue, asked, tally, owns) as found:
         renderer = (
             None if command is None else Renderer(command, asked.config, found.visits, found.names, found.scratch)
         )
@@ -91,7 +104,7 @@ class _Run:
 
 
 @asynccontextmanager
-async def _visiting(queue: Queue, asked: LiveAsk, tally: Tally) -> AsyncIterator[_Run]:
+async def _visiting(queue: Queue, asked: LiveAsk, tally: Tally, owns: Owns = everything) -> AsyncIterator[_Run]:
     """A run over a queue, and where it writes; what is there at its end is committed, however it ends."""
     config = asked.config
     own = DnsLookUp() if asked.look_up is None else None
@@ -100,7 +113,7 @@ async def _visiting(queue: Queue, asked: LiveAsk, tally: Tally) -> AsyncIterator
     try:
         with temporary_folder("fetch") as scratch:
             async with Client(config, names, Path(scratch), tls=asked.tls) as client:
-                yield _Run(Visits(queue, asked, client, segments, tally), segments, names, Path(scratch))
+                yield _Run(Visits(queue, asked, client, segments, tally, owns), segments, names, Path(scratch))
     finally:
         segments.close()
         if own is not None:

@@ -71,6 +71,7 @@ class LiveAsk:
     seed: int = 0
     forgotten: Callable[[str], bool] = lambda _: False
     refetch: frozenset[Reason] = frozenset()  # asked again, though the log has decided them
+    only: frozenset[Reason] | None = None  # what else is asked again; None: whatever may end differently by now
     limit: int | None = None
     base: Path | None = None  # of the list's path
     opt_out: OptOutConfig = field(default_factory=OptOutConfig)  # by which responses are judged
@@ -229,6 +230,11 @@ def _read(lines: list[str], number: int, asked: LiveAsk, *, is_listed: bool) -> 
     )
 
 
+def domain_order(seed: int, domain: str) -> int:
+    """Where a registered domain stands in the queue."""
+    return _order(seed, "domain", domain)
+
+
 def _hash(seed: int, purpose: str, text: str) -> int:
     return int.from_bytes(digest(seed, purpose, text, size=8), "little", signed=True)
 
@@ -253,7 +259,8 @@ def _decide(engine: duckdb.DuckDBPyConnection, asked: LiveAsk) -> None:
         "CREATE TABLE chosen AS SELECT canonical FROM given SEMI JOIN first USING (canonical, number) WHERE reason IS "
         f"NULL ORDER BY address_order, canonical LIMIT {'ALL' if asked.limit is None else asked.limit}"
     )
-    again = ", ".join(f"'{reason}'" for reason in sorted({*LATER, *(reason.value for reason in asked.refetch)}))
+    later = LATER if asked.only is None else (reason.value for reason in asked.only)
+    again = ", ".join(f"'{reason}'" for reason in sorted({*later, *(reason.value for reason in asked.refetch)}))
     # An address that a line refuses is refused, whichever line names it first.
     engine.execute(
         f"""

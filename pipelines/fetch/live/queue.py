@@ -11,6 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from winnow.pipelines.fetch.live.schedule import Span
@@ -81,6 +83,10 @@ class Queue:
             found = batch.slice(place, min(stop - start, _ROWS - place))
             yield found
             start += found.num_rows
+
+    def domain_starts(self) -> npt.NDArray[np.int64]:
+        """The first row of each domain, and the number of rows."""
+        return np.frombuffer(self._starts, np.int64)[np.frombuffer(self._firsts, np.int64)]
 
     def spans(self) -> Iterator[Iterator[Span]]:
         """For each domain the spans of its hosts."""

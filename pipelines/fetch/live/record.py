@@ -42,7 +42,7 @@ __all__ = ["Earlier", "Segment", "SegmentWriter", "clear_uncommitted"]
 
 SEGMENT_BYTES: Final = 256 << 20
 SEGMENT_ROWS: Final = 65_536
-_LEVEL: Final = 2  # of isal: 300 MB/s, as small as zlib's 4
+_LEVEL: Final = 2  # of isal: as small as zlib's 2 and four times as fast; its 3 saves 2 % more
 _WARC, _ROBOTS, _SUFFIX = "warc/", "robots/", ".warc.gz"
 _NOT_MODIFIED: Final = 304
 _serial: Final = itertools.count()

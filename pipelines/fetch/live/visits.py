@@ -76,6 +76,15 @@ class Work(Protocol):
         """Rows of the queue that are asked for nothing, as their host is left alone."""
 
 
+Owns = Callable[[str], bool]
+"""Whether a registered domain is asked here."""
+
+
+def everything(_domain: str) -> bool:
+    """All domains are asked by one process."""
+    return True
+
+
 def reason_of(last: Response | Failed) -> Reason:
     """What came of a request, whatever is in the response."""
     return last.reason if isinstance(last, Failed) else outcome_of_status(last.status)[1]
@@ -84,7 +93,11 @@ def reason_of(last: Response | Failed) -> Reason:
 class Visits:
     """One run over a queue."""
 
-    def __init__(self, queue: Queue, asked: LiveAsk, client: Client, segments: Segments, tally: Tally) -> None:
+    def __init__(
+        self, queue: Queue, asked: LiveAsk, client: Client, segments: Segments, tally: Tally, owns: Owns = everything
+    ) -> None:
+        """Start with everything to be done; sites of domains that it does not own are asked for nothing."""
+        self._owns = owns
         config = asked.config
         self.client, self.asker = client, Asker.of(config)
         self.rules = KeptRules(now)
@@ -258,6 +271,10 @@ class Visits:
     @asynccontextmanager
     async def _slot(self, place: Place, errand: Errand) -> AsyncIterator[Failed | None]:
         """The turn of one request."""
+        if not self._owns(place.domain):
+            self.give_back(errand)
+            yield Failed(Reason.ELSEWHERE, place.url)
+            return
         turn: Turn | Refusal | None = errand.turn
         errand.turn = None
         if turn is None:
@@ -277,6 +294,8 @@ class Visits:
         """Why a place must not be asked; asks its site, if that is not known."""
         if self._asked.forgotten(place.url):
             return Refusal(Reason.FORGOTTEN, place.url)
+        if not self._owns(place.domain):
+            return Refusal(Reason.ELSEWHERE, place.url)
         rules = self.rules.find(origin_of(place))
         if rules is None:
             rules = await asyncio.shield(self._learn(place))

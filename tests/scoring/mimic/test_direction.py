@@ -103,3 +103,30 @@ def test_weights_that_no_number_parts_have_no_direction() -> None:
     for far in (1.7e308, 8.9e307):  # a difference, and a norm, that no number says
         with assert_refused(ScoreError, "weights overflows", "'a'"):
             direction({"a": np.full(4, -far)}, {"a": np.full(4, far)}, ["a"])
+
+
+@pytest.mark.parametrize(
+    ("names", "chosen"),
+    [
+        (
+            ["visual.transformer.resblocks.9.mlp.c_fc.weight", "visual.transformer.resblocks.11.mlp.c_fc.weight"],
+            "visual.transformer.resblocks.11.mlp.c_fc.weight",
+        ),
+        (
+            ["visual.trunk.blocks.2.mlp.fc1.bias", "visual.trunk.blocks.1.mlp.fc1.bias"],
+            "visual.trunk.blocks.2.mlp.fc1.bias",
+        ),
+        (["vision_model.encoder.layers.10.mlp.fc1.weight"], "vision_model.encoder.layers.10.mlp.fc1.weight"),
+        (["image.0.mlp.read", "image.1.mlp.read", "image.1.attention.read"], "image.1.mlp.read"),
+    ],
+)
+def test_the_papers_layer_has_a_name_in_each_familys_names(names: list[str], chosen: str) -> None:
+    text = ["text.9.mlp.read", "transformer.resblocks.99.mlp.c_fc.weight", "logit_scale"]
+    assert chosen_parameters([*names, *text], ["last_image_mlp"]) == (chosen,)
+    assert chosen_parameters([*names, *text], ["last_text_mlp"]) == (text[1],)
+    assert chosen_parameters([*names, *text], ["last_image_mlp", "logit_scale"]) == (chosen, "logit_scale")
+
+
+def test_a_network_without_such_a_layer_says_what_to_write() -> None:
+    with assert_refused(ScoreError, "last_image_mlp finds no parameter", "glob"):
+        chosen_parameters(NAMES, ["last_image_mlp"])

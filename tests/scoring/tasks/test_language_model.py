@@ -244,7 +244,7 @@ def test_the_windows_of_a_long_text_give_its_mean_or_its_largest() -> None:
     texts = ["a" * size, "b" + "xyz" * size, "c", "longer " * size]
     found = {}
     for longer in ("mean", "max"):
-        task = loaded(replace(CONFIG, longer=longer, running=TorchRuntime(compute="float64")))  # type: ignore[arg-type]
+        task = loaded(replace(CONFIG, longer=longer, running=TorchRuntime(compute="float64")))
         at = task.initial(0)
         examples = task.encode(rows(texts)).examples
         by_hand = [windows_by_hand(task, at, text, size) for text in texts]
@@ -263,7 +263,7 @@ def test_trainings_read_the_first_window() -> None:
     texts = ["longer " * CONFIG.max_tokens, "a"]
     ends = []
     for longer in ("cut", "mean"):
-        task = loaded(replace(CONFIG, longer=longer))  # type: ignore[arg-type]
+        task = loaded(replace(CONFIG, longer=longer))
         examples = task.encode(rows(texts)).examples
         (last,) = task.train(examples, 2, TrainingSettings(epochs=2, batch=2), None, None)
         ends.append(last.weights)

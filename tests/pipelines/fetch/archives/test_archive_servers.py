@@ -92,7 +92,8 @@ def test_no_more_requests_are_open_at_once_than_the_recipe_says(tmp_path: Path, 
 
 
 def test_a_range_that_breaks_off_is_continued_where_it_ended(tmp_path: Path, crawl: Crawl) -> None:
-    _, server = fetched(tmp_path, crawl, lambda _, count: Answer(206, cut=1_000) if count == 1 else None)
+    asked, server = fetched(tmp_path, crawl, lambda _, count: Answer(206, cut=1_000) if count == 1 else None)
+    assert max(read_log(asked.objects)["attempts"].to_pylist()) == 2
     path, span = server.asked[0]
     first, last = span.removeprefix("bytes=").split("-")
     assert (path, f"bytes={int(first) + 1_000}-{last}") in server.asked

@@ -134,6 +134,18 @@ def test_a_bar_of_the_sizes_of_clusters_lists_those_alone(walk: Walk) -> None:
     assert "No cluster of this size" in walk.text("[aria-label=Clusters]")
 
 
+def test_rows_without_an_address_are_a_site_that_filters_all_pages(books: Path) -> None:
+    with served(opened(books / "recipe.yaml"), page_files()) as page, watching(page) as seen:
+        seen.open("domains")
+        walk = Walk(seen)
+        walk.click("[aria-label=Sites] tbody tr:first-child a")
+        assert "20 rows" in walk.text("[aria-label='What of (no address) is dropped']")
+        walk.click("text=all its samples")
+        assert "20 samples" in walk.text("[aria-label=Samples] header")
+        assert "(no address)" in walk.text("[aria-label='Chosen rows']")
+        assert (seen.complaints, seen.foreign) == ([], [])
+
+
 def test_back_takes_a_step_back_and_an_address_shows_the_same(walk: Walk) -> None:
     walk.click("a:has-text('Korean')")
     walk.drag("input[type=range]", 0.35)

@@ -11,6 +11,8 @@ import pytest
 
 from benchmarks.measuring.environments import peer_python
 from tests.faults.winnow import ended, run_here
+from tests.made_once import made_once
+from tests.runners.inspect.embedded_store import RECIPE, SUBJECTS, make_embedded
 from tests.runners.inspect.views.sites_store import ask, opened, rows_of
 from winnow.pipelines.query.vector_map import (
     _first_of_each,
@@ -21,34 +23,10 @@ from winnow.pipelines.query.vector_map import (
 )
 from winnow.runners.inspect.view import AskedError, UnavailableError
 
-SUBJECTS = {
-    "ships": "The harbour was full of ships and sailors, and every captain waited for the tide and the wind.",
-    "bread": "Knead the dough with flour and yeast, let it rise, and bake the bread in a hot oven until brown.",
-    "stars": "Through the telescope the astronomer saw distant galaxies, planets and stars in the night sky.",
-}
-RECIPE = """\
-version: 1
-store: {path: store, shard_rows: 64}
-sources: {pages: {root: pages, files: ["*.jsonl"], class: web, key: id}}
-annotate: [text.language, {text.embedding: {languages: [any]}}, {text.pii: {kinds: [email]}}]
-edits: [text.pii]
-"""
-
 
 @pytest.fixture(scope="module")
 def embedded(lid_model: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with texts on three subjects, measured, each with an address."""
-    folder = tmp_path_factory.mktemp("embedded")
-    (folder / "pages").mkdir()
-    rows = [
-        {"id": f"{subject}-{at}", "text": f"{text} Note {at} on {subject}. Write to someone{at}@postamt.se."}
-        for at in range(50)
-        for subject, text in SUBJECTS.items()
-    ]
-    (folder / "pages" / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "recipe.yaml").write_text(RECIPE)
-    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
-    return folder
+    return made_once(tmp_path_factory, "inspected_embedded", make_embedded)
 
 
 def blobs(seed: int = 5) -> tuple[np.ndarray, np.ndarray]:

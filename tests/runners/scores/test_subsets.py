@@ -1,0 +1,115 @@
+"""`winnow subsets`: the mean scores of lists of uids, against the store's own columns; and what is no list."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.messages import assert_refused
+from tests.runners.scores.stores import RECIPE, TRAINED, make_store, scored, table
+from winnow.pipelines.export.planning.id_list import UID, write_id_list
+from winnow.pipelines.score.subsets import MEASURES, arrow_uids, common, overlaps, read_uids, score_subsets
+from winnow.pipelines.store.location import open_store_at
+from winnow.runners.commands.main import main
+from winnow.runners.stages.publishing import Outcome
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.recipe import load_recipe
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("subsets")
+    make_store(made)
+    (made / "recipe.yaml").write_text(RECIPE.format(score=TRAINED, more=""))
+    return made
+
+
+@pytest.fixture(scope="module")
+def outcome(folder: Path) -> Outcome:
+    return scored(load_recipe(folder / "recipe.yaml"))
+
+
+def listed(folder: Path, name: str, ids: pa.Array) -> str:
+    write_id_list([ids], folder / name)
+    return str(folder / name)
+
+
+def test_means_are_those_of_the_listed_rows_and_of_all(folder: Path, outcome: Outcome) -> None:
+    ids, scores = table(outcome, "samples")["id"].combine_chunks(), table(outcome, "score.mimic")
+    half = np.arange(len(ids)) % 2 == 0
+    foreign = pa.array([b"x" * 16], pa.binary(16))
+    name = listed(folder, "half.npy", pa.concat_arrays([ids.filter(pa.array(half)), foreign]))
+    store = open_store_at(folder / "store")
+    one, every = score_subsets(store, outcome.generation, {"half": read_uids(Path(name))})
+    assert (one.listed, one.found, every.found) == (half.sum() + 1, half.sum(), len(ids))
+    for measure in MEASURES:
+        values = scores[measure].to_numpy()
+        for subset, rows in ((one, half), (every, np.ones(len(ids), bool))):
+            known = values[rows & np.isfinite(values)]
+            assert subset.mean("mimic", measure) == (pytest.approx(known.mean()) if len(known) else None)
+
+
+def test_uids_may_be_in_the_metadata(tmp_path: Path) -> None:
+    (tmp_path / "web").mkdir()
+    uids = [f"{number:032x}" for number in range(1, 5)]
+    lines = [{"text": f"text {number}", "meta": {"uid": uid}} for number, uid in enumerate([*uids, "no uid"])]
+    (tmp_path / "web" / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "r.yaml").write_text(
+        "version: 1\nstore: {path: store}\nsources: {web: {root: web, files: ['*.jsonl'], class: web}}\n"
+    )
+    assert main(["ingest", str(tmp_path / "r.yaml")]) == 0
+    pairs = [(int(uid[:16], 16), int(uid[16:], 16)) for uid in (uids[0], uids[2], "f" * 32)]
+    np.save(tmp_path / "u.npy", np.array(pairs, UID))
+    from winnow.pipelines.query.generation import require_latest_for
+
+    store = open_store_at(tmp_path / "store")
+    lists = {"u": read_uids(tmp_path / "u.npy")}
+    one, _ = score_subsets(store, require_latest_for(None, store), lists, "meta.uid")
+    assert (one.listed, one.found) == (3, 2)
+
+
+def test_lists_are_intersected_as_they_are(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    every = random.integers(0, 1 << 63, (60, 2), np.uint64)
+    every[0] = (0, 256)  # ends in zeros
+    files = []
+    for number, rows in enumerate((every[:40], every[::-1][:40])):
+        np.save(tmp_path / f"{number}.npy", np.array([tuple(one) for one in rows.tolist()], UID))
+        files.append(tmp_path / f"{number}.npy")
+    lists = {file.name: read_uids(file) for file in files}
+    shared = common(list(lists.values()))
+    assert write_id_list([arrow_uids(shared)], tmp_path / "both.npy") == 20
+    wanted = sorted(tuple(one) for one in every[20:40].tolist())
+    assert [tuple(one) for one in np.load(tmp_path / "both.npy").tolist()] == wanted
+    (found,) = overlaps(lists)
+    assert (found.both, found.either) == (20, 60)
+
+
+def test_the_command_writes_the_intersection_and_tells_means(
+    folder: Path, outcome: Outcome, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ids = table(outcome, "samples")["id"].combine_chunks()
+    first, second = listed(folder, "1.npy", ids[:30]), listed(folder, "2.npy", ids[20:])
+    arguments = ["subsets", str(folder / "recipe.yaml"), first, second, "--write", str(folder / "both.npy"), "--json"]
+    assert main(arguments) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["written"] == 10
+    assert len(told["subsets"]["rows"] if isinstance(told["subsets"], dict) else told["subsets"]) == 4
+    assert len(np.load(folder / "both.npy")) == 10
+
+
+@pytest.mark.parametrize("content", [b"", b"no list", b"\x93NUMPY"])
+def test_what_is_no_file_of_numbers_is_one_line(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.npy").write_bytes(content)
+    with assert_refused(RecipeError, "a.npy: not a .npy file"):
+        read_uids(tmp_path / "a.npy")
+
+
+def test_other_numbers_are_one_line(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.arange(5))
+    with assert_refused(RecipeError, "numbers of type int64", "--id-list"):
+        read_uids(tmp_path / "a.npy")
+    with assert_refused(RecipeError, "gone.npy: No such file"):
+        read_uids(tmp_path / "gone.npy")
