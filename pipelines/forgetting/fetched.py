@@ -148,7 +148,7 @@ def _empty_records(objects: ObjectStore, path: str, forgotten: Forgotten, held: 
                 at = 0
                 for one in emptied:
                     _copy(stream, target, at, one.offset)
-                    target.write(_padded(one.length))
+                    target.write(empty_member(one.length))
                     at = one.offset + one.length
                 _copy(stream, target, at, stream.seek(0, os.SEEK_END))
             objects.put(path, unfinished)
@@ -164,7 +164,7 @@ def _copy(stream: BinaryIO, target: BinaryIO, start: int, stop: int) -> None:
         start += len(piece)
 
 
-def _padded(length: int) -> bytes:
+def empty_member(length: int) -> bytes:
     """A gzip member of exactly this length with an empty record: its header has a comment of blanks."""
     deflated = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     body = deflated.compress(_EMPTY) + deflated.flush()

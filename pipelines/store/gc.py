@@ -20,6 +20,7 @@ from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.integrity.damage import DamagedError, of_a_generation
 from winnow.pipelines.store.integrity.sealed import find_record, unsealed
+from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.publishing import publish_without_former
 from winnow.schemas.records import FactInputs, StoredWeights, WeightKeys
 from winnow.schemas.rows.scores import SCORES, TRACES
@@ -84,7 +85,9 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
         delete_objects(store.objects, old)
         for found in (commits, sets, records, (*draws, *objects, *advisory)):
             delete_objects(store.objects, (info.path for info in found))
-        unfinished = store.objects.clear_unfinished()
+        folders = {info.path.split("/")[1] for info in store.objects.list(layout.FETCHED)}
+        fetched = (open_location(f"{store.root}/{layout.fetched(name).rstrip('/')}") for name in sorted(folders))
+        unfinished = sum(objects.clear_unfinished() for objects in (store.objects, *fetched))
     return Collected(
         generations=len(old),
         commits=len(commits),

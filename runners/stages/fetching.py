@@ -249,7 +249,7 @@ class _Command:
         with waiting(self.console, "fetch", f"{source.name}  reading the list"):
             plan = plan_addresses(asked)
         fetching: Fetch = partial(fetch_addresses, plan, asked)
-        if self.engine.name != "local" or self.engine.workers:
+        if (self.engine.name != "local" or self.engine.workers) and asked.tls is None:  # which no worker can be sent
             fetching = partial(self._run_list, plan, asked)
         return _Planned(planned_list(source.name, plan), plan.is_any_left, fetching)
 

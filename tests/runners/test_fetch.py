@@ -3,6 +3,7 @@
 import gzip
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,6 +14,7 @@ from tests.pipelines.fetch.archives.loopback import NAME, Crawl, Server, pages
 from tests.runners.inspect.opened_stores import ask, opened
 from winnow import open_store
 from winnow.pipelines.fetch.log import read_log
+from winnow.pipelines.processes.identity import Process
 from winnow.pipelines.store.location import open_location
 from winnow.runners.commands.main import main
 
@@ -195,3 +197,17 @@ def test_a_recipe_that_fetches_nothing_is_no_recipe_to_fetch(
     file = tmp_path / "r.yaml"
     file.write_text("version: 1\nstore: {path: s}\nsources: {a: {root: r, files: [x], class: web}}\n")
     assert_told(told(capsys, "fetch", str(file), status=1), "r.yaml", "'commoncrawl' or 'addresses'")
+
+
+def test_garbage_collection_removes_what_a_killed_fetch_was_writing_and_nothing_that_is_fetched(
+    tmp_path: Path, served: tuple[Crawl, Server], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, folder = recipe(tmp_path, served), tmp_path / "store-r/fetched/isl"
+    told(capsys, "run", file)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    (folder / ".tmp").mkdir(exist_ok=True)
+    dead = replace(Process.this(), number=999_999_999)
+    (folder / ".tmp" / f"{dead.prefix}x.warc.gz").write_bytes(b"half a file")
+    told(capsys, "gc", file, "--keep", "1")
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    assert "audit   clean" in told(capsys, "audit", file)
