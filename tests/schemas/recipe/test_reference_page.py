@@ -109,6 +109,8 @@ def default_shown(setting: Setting) -> str:
         return f"`[{', '.join(str(item) for item in value)}]`"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
+    if value == "":
+        return '`""`'
     return f"`{value:_}`" if isinstance(value, int) else f"`{'null' if value is None else value}`"
 
 
