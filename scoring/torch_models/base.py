@@ -25,7 +25,7 @@ from winnow.scoring.protocol import (
     Weights,
 )
 from winnow.scoring.torch_models.examples import Examples, Indices, joined
-from winnow.scoring.torch_models.networks import Network, Parameters
+from winnow.scoring.torch_models.networks import Network, Parameters, compiled
 from winnow.scoring.torch_models.runtime import TorchRuntime, exclusive_torch
 from winnow.scoring.torch_models.training import Training, train
 from winnow.scoring.torch_models.weights import arrays_of, as_stored, check_weights
@@ -55,7 +55,8 @@ class TorchTask(ABC):
     name: ClassVar[str]
 
     def __init__(self, network: Network, running: TorchRuntime, model: Model) -> None:
-        self.network, self.running, self.model = network, running, model
+        self.network = compiled(network) if running.compiled else network
+        self.running, self.model = running, model
         self._portions = BatchPortions(running.memory_bytes)
         self._reference: tuple[Weights, Parameters] | None = None  # weights on the device, as given last
         self._inputs: tuple[Examples, list[tuple[Indices, Batch]]] | None = None  # examples on the device, given last

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -96,6 +96,28 @@ def network_of(architecture: str, running: TorchRuntime, methods: tuple[str, ...
         constant=constant,
         name=architecture,
     )
+
+
+def compiled(network: Network) -> Network:
+    """The network compiled when it is first called, except inside derivatives that `torch.compile` does not know.
+
+    Raises:
+        ScoreError: It cannot be compiled, for example without a C++ compiler.
+    """
+    import torch
+
+    fast = torch.compile(network.forward, dynamic=True)
+
+    def forward(parameters: Parameters, *inputs: Any) -> "Tensor":
+        if torch.autograd.forward_ad._current_level >= 0 or torch._C._are_functorch_transforms_active():
+            return network.forward(parameters, *inputs)
+        try:
+            found: Tensor = fast(parameters, *inputs)
+        except torch._dynamo.exc.TorchDynamoException as error:
+            raise ScoreError(f"`compiled`: it cannot be compiled here: {one_line(error)}; remove `compiled`") from None
+        return found
+
+    return replace(network, forward=forward)
 
 
 def output_shape(

@@ -33,6 +33,9 @@ class TorchRuntime:
     memory runs out."""
     accumulate: Annotated[int, Between(0, 1 << 20)] = field(default=0, metadata=LATER)
     """winnow's: a training batch at once; or as many of its samples at a time, for the gradient of the whole batch."""
+    compiled: bool = field(default=False, metadata=LATER)
+    """winnow's: no; whether `torch.compile` makes one program of a network's losses and gradients. Forward derivatives
+    are not compiled."""
 
     @property
     def stored_dtype(self) -> "np.dtype[Any]":

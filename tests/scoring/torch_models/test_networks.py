@@ -13,8 +13,10 @@ import pytest
 
 from tests.scoring.torch_models.samples import NoFiles, noise, squares
 from winnow.schemas.errors import ScoreError
+from winnow.scoring.mimic.exact import derivative
 from winnow.scoring.tasks.image_classifier import TASK, ImageClassifier, ImageClassifierConfig
 from winnow.scoring.torch_models.identity import function_identity
+from winnow.scoring.torch_models.networks import Network, compiled
 from winnow.scoring.torch_models.runtime import TorchRuntime
 
 SAMPLES = "tests.scoring.torch_models.samples"
@@ -106,3 +108,23 @@ def test_what_finds_modules_may_fail_and_that_is_one_line(monkeypatch: pytest.Mo
     with pytest.raises(ScoreError, match="its code cannot be read") as found:
         TASK.depends(replace(CONFIG, architecture="nobody_has_this:f"))
     assert "\n" not in str(found.value)
+
+
+@pytest.mark.torch
+def test_a_compiled_network_says_the_same_and_has_forward_derivatives() -> None:
+    torch: Any = importlib.import_module("torch")
+
+    def forward(parameters: Any, given: Any) -> Any:
+        return torch.tanh(given @ parameters["weight"])
+
+    plain = Network(lambda seed: {"weight": torch.full((3, 2), float(seed))}, forward, {"weight": (3, 2)})
+    fast, given = compiled(plain), torch.arange(12, dtype=torch.float32).reshape(4, 3) / 10
+    weights, step = plain.initial(1), {"weight": torch.ones(3, 2)}
+    torch.testing.assert_close(fast.forward(weights, given), forward(weights, given))
+    with torch.no_grad():
+        both = [derivative(_of(one, given), weights, step) for one in (plain, fast)]
+    torch.testing.assert_close(both[0], both[1])
+
+
+def _of(network: Network, given: Any) -> Any:
+    return lambda parameters: network.forward(parameters, given)
