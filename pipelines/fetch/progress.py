@@ -54,22 +54,23 @@ class Tally:
         self.requests += other.requests
         self.warc_files += other.warc_files
 
-    def to_json(self) -> bytes:
-        """As the task of an engine hands it on."""
-        counted = {"bytes": self.bytes, "requests": self.requests, "warc_files": self.warc_files}
-        decisions = {decision.value: count for decision, count in self.by_decision.items()}
-        reasons = {reason.value: count for reason, count in self.by_reason.items()}
-        return orjson.dumps({"decisions": decisions, "reasons": reasons, **counted})
-
-    @classmethod
-    def from_json(cls, raw: bytes) -> "Tally":
-        """What `to_json` wrote."""
-        found = orjson.loads(raw)
-        decisions = Counter({Decision(name): count for name, count in found["decisions"].items()})
-        reasons = Counter({REASONS[name]: count for name, count in found["reasons"].items()})
-        return cls(decisions, reasons, found["bytes"], found["requests"], found["warc_files"])
-
     def progress(self, addresses_all: int | None, hosts_open: int = 0) -> Progress:
         """This moment."""
         reasons = {str(reason): count for reason, count in sorted(self.by_reason.items()) if count}
         return Progress(self.addresses, addresses_all, self.bytes, self.requests, hosts_open, reasons)
+
+
+def tally_to_json(tally: Tally) -> bytes:
+    """A tally as the task of an engine hands it on."""
+    counted = {"bytes": tally.bytes, "requests": tally.requests, "warc_files": tally.warc_files}
+    decisions = {decision.value: count for decision, count in tally.by_decision.items()}
+    reasons = {reason.value: count for reason, count in tally.by_reason.items()}
+    return orjson.dumps({"decisions": decisions, "reasons": reasons, **counted})
+
+
+def tally_from_json(raw: bytes) -> Tally:
+    """What `tally_to_json` wrote."""
+    found = orjson.loads(raw)
+    decisions = Counter({Decision(name): count for name, count in found["decisions"].items()})
+    reasons = Counter({REASONS[name]: count for name, count in found["reasons"].items()})
+    return Tally(decisions, reasons, found["bytes"], found["requests"], found["warc_files"])

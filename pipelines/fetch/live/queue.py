@@ -3,6 +3,7 @@
 Rows lie by domain and host, so that a host's addresses are a span of rows.
 """
 
+import weakref
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -51,7 +52,7 @@ class Queue:
 
     def __init__(self, folder: TemporaryDirectory[str], file: Path, starts: "array[int]", firsts: "array[int]") -> None:
         """Open what `write_queue` wrote: the first row of each host, and the first host of each domain."""
-        self._folder = folder  # is removed with the queue
+        weakref.finalize(self, folder.cleanup)  # what is mapped stays readable
         self._starts, self._firsts = starts, firsts
         self._file = pa.memory_map(str(file))
         self._reader = pa.ipc.open_file(self._file)

@@ -29,7 +29,7 @@ from winnow.pipelines.fetch.live.queue import QUEUE, Queue, write_queue
 from winnow.pipelines.fetch.live.segments import gather_host_files
 from winnow.pipelines.fetch.log import FOLDER, LIST, log_path
 from winnow.pipelines.fetch.outcome import Decision, Reason, decision_without_record
-from winnow.pipelines.fetch.progress import Progress, Tally
+from winnow.pipelines.fetch.progress import Progress, Tally, tally_from_json, tally_to_json
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.running.run_tasks import RunTasks
 from winnow.pipelines.running.tasks import TaskLine, put_task_list
@@ -93,7 +93,7 @@ def finish_lanes(asked: LiveAsk, tell: Tell) -> Tally:
     whole = Tally()
     for one in asked.objects.list(LANES):
         if one.path.endswith(_TALLY):
-            whole.merge(Tally.from_json(asked.objects.read(one.path)))
+            whole.merge(tally_from_json(asked.objects.read(one.path)))
     for folder in (LANES, TASK_LISTS):
         for one in list(asked.objects.list(folder)):
             asked.objects.delete(one.path)
@@ -125,7 +125,7 @@ def run_lane(asked: LiveAsk, lane: Lane) -> Tally:
             return lane.first <= domain_order(asked.seed, domain) < lane.last
 
         asyncio.run(fetch_queue(queue, own, len(queue), lambda _: None, tally, owns))
-    asked.objects.put(f"{LANES}{lane.number:05}{_TALLY}", tally.to_json())
+    asked.objects.put(f"{LANES}{lane.number:05}{_TALLY}", tally_to_json(tally))
     return tally
 
 
