@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
@@ -17,7 +18,7 @@ from urllib.parse import quote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from winnow.filters.extras import required_package
-from winnow.pipelines.fetch.outcome import Reason
+from winnow.pipelines.fetch.outcome import Again, Reason
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import StoreError
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 FIRST_WAIT_SECONDS: Final = 0.5
 LONGEST_WAIT_SECONDS: Final = 60.0
 LONGEST_RETRY_AFTER_SECONDS: Final = 600.0
+BREAK_AFTER: Final = 50  # ranges in a row that could not be had: the next one is asked for after the longest wait
 BUSY_ATTEMPTS: Final = 6  # times `attempts`: a storm of refusals passes, a broken server does not
 
 _BUSY: Final = frozenset((403, 429, 503))
@@ -96,29 +98,30 @@ class ObjectRanges:
     requests: Requests = field(default_factory=Requests)
 
     def __post_init__(self) -> None:
-        self._slots = asyncio.Semaphore(self.at_once)
+        self._threads = ThreadPoolExecutor(self.at_once, thread_name_prefix="archive")
 
     async def read(self, path: str, start: int, stop: int) -> Came:
         """See `RangeReader`."""
-        async with self._slots:
-            self.requests.count += 1
-            try:
-                found = await asyncio.to_thread(self.objects.read, path, start, stop - start)
-            except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-                raise RangeError(Reason.NO_ARCHIVE, f"no {one_line(path)}") from None
-            except ValueError as error:
-                raise RangeError(Reason.NO_ARCHIVE, one_line(str(error))) from None
-            except StoreError as error:
-                impossible = "not an object name" in str(error)
-                reason = Reason.NO_ARCHIVE if impossible else Reason.SERVER_ERROR
-                raise RangeError(reason, one_line(str(error))) from None
-            except OSError as error:
-                raise RangeError(Reason.SERVER_ERROR, one_line(str(error))) from None
-            self.requests.bytes += len(found)
-            return Came(found)
+        self.requests.count += 1
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.run_in_executor(self._threads, self.objects.read, path, start, stop - start)
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            raise RangeError(Reason.NO_ARCHIVE, f"no {one_line(path)}") from None
+        except ValueError as error:
+            raise RangeError(Reason.NO_ARCHIVE, one_line(str(error))) from None
+        except StoreError as error:
+            impossible = "not an object name" in str(error)
+            reason = Reason.NO_ARCHIVE if impossible else Reason.SERVER_ERROR
+            raise RangeError(reason, one_line(str(error))) from None
+        except OSError as error:
+            raise RangeError(Reason.SERVER_ERROR, one_line(str(error))) from None
+        self.requests.bytes += len(found)
+        return Came(found)
 
     async def close(self) -> None:
         """See `RangeReader`."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 class HttpRanges:
@@ -129,6 +132,8 @@ class HttpRanges:
         self._data = data if data.endswith("/") else f"{data}/"
         self._config = config
         self._gate = Gate(at_once)
+        self._failures = 0  # in a row
+        self._broken_until = 0.0
         self._missing: dict[str, str] = {}
         self._session: aiohttp.ClientSession | None = None
 
@@ -136,12 +141,18 @@ class HttpRanges:
         """See `RangeReader`."""
         if path in self._missing:
             raise RangeError(Reason.NO_ARCHIVE, self._missing[path])
+        if self._failures >= BREAK_AFTER and time.monotonic() < self._broken_until:
+            raise RangeError(Reason.CIRCUIT_OPEN, f"{self._data}: {self._failures} ranges in a row could not be had")
         state = _Answer(self._address(path), start, stop)
         try:
             await self._complete(path, state)
         except RangeError as error:
             error.attempts = state.attempts
+            if error.reason.again is Again.LATER:
+                self._failures += 1
+                self._broken_until = time.monotonic() + LONGEST_WAIT_SECONDS
             raise
+        self._failures = 0
         return Came(state.content, state.attempts)
 
     async def _complete(self, path: str, state: "_Answer") -> None:

@@ -116,7 +116,8 @@ def open_index(query: ArchiveQuery) -> Index:
         )
     else:
         objects = open_place(place)
-        found = [IndexFile(one.path, one.size) for one in objects.list() if one.path.endswith(".parquet")]
+        found = _files_under(objects, f"crawl={query.crawl}/") if query.crawl else []
+        found = found or _files_under(objects, "")
         reads.add(0)
         files = [one for one in found if query.crawl is None or one.part("crawl") in (None, query.crawl)]
         if found and not files:
@@ -125,6 +126,10 @@ def open_index(query: ArchiveQuery) -> Index:
     if not files:
         raise SourceError(f"{place}: no Parquet files of an index")
     return Index(objects, tuple(sorted(files, key=lambda one: one.path)), reads, place)
+
+
+def _files_under(objects: ObjectStore, prefix: str) -> list[IndexFile]:
+    return [IndexFile(one.path, one.size) for one in objects.list(prefix) if one.path.endswith(".parquet")]
 
 
 def _place_of(query: ArchiveQuery) -> str:

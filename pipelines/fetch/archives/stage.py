@@ -9,6 +9,8 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import apache_beam as beam
@@ -70,12 +72,19 @@ def put_ended(asked: ArchiveAsk) -> None:
 
 def finish_archive(plan: ArchivePlan, asked: ArchiveAsk) -> None:
     """Puts what all tasks together make: the robots.txt captures, as `url.robots: {rules: …}` reads them."""
-    parts = [host_lines_of(task) for task in plan.task_list if task.is_robots]
-    lines = [asked.objects.read(part) for part in parts if asked.objects.exists(part)]
-    for info in list(asked.objects.list(TASK_LISTS)):
-        asked.objects.delete(info.path)
-    if lines:
-        asked.objects.put(HOST_FILES, b"".join(lines))  # members of gzip, one after the other, are one file
+    objects = asked.objects
+    for info in list(objects.list(TASK_LISTS)):
+        objects.delete(info.path)
+    parts = [part for task in plan.task_list if task.is_robots and objects.exists(part := host_lines_of(task))]
+    size = sum(map(objects.size, parts))
+    if not parts or (objects.exists(HOST_FILES) and objects.size(HOST_FILES) == size):
+        return
+    with TemporaryDirectory(dir=objects.scratch(), prefix="robots-") as folder:
+        file = Path(folder) / "host_files"
+        with file.open("wb") as stream:
+            for part in parts:  # members of gzip, one after the other, are one file
+                stream.write(objects.read(part))
+        objects.put(HOST_FILES, file)
 
 
 def pending_tasks(plan: ArchivePlan, asked: ArchiveAsk) -> list[ArchiveTask]:

@@ -131,8 +131,9 @@ LIES: dict[str, tuple[Callable[[dict[str, object]], dict[str, object]], str]] = 
 }
 
 
-@pytest.mark.parametrize("how", LIES)
-@pytest.mark.parametrize("local", [False, True], ids=["http", "folder"])
+@pytest.mark.parametrize(
+    ("how", "local"), [*((how, True) for how in LIES), *((how, False) for how in ("short", "beyond", "file", "above"))]
+)
 def test_a_row_of_the_index_that_lies_costs_itself_alone(tmp_path: Path, crawl: Crawl, how: str, local: bool) -> None:
     change, reason = LIES[how]
     index = lie(crawl, tmp_path / "index", lambda number, row: row | change(row) if number % 40 == 0 else row)
@@ -239,6 +240,21 @@ def test_what_the_log_has_decided_is_asked_for_again_if_one_says_so(
         fetch_archive(plan_archive(again), again)
     assert files_of(again) == calm
     assert pending_tasks(plan_archive(asked), asked) == []
+
+
+@pytest.mark.usefixtures("small_ranges")
+def test_a_server_that_is_gone_ends_the_run_soon_and_the_next_one_goes_on(
+    tmp_path: Path, crawl: Crawl, calm: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(downloads, "BREAK_AFTER", 5)
+    monkeypatch.setattr(downloads, "LONGEST_WAIT_SECONDS", 60.0)
+    query = ArchiveQuery(crawl=NAME, where=ICELANDIC, index=crawl.index, data="http://127.0.0.1:9/", robots=False)
+    asked = ask(tmp_path, query, FetchConfig(attempts=2, per_endpoint=2))
+    fetch_archive(plan_archive(asked), asked)
+    assert set(reasons(asked)) == {"connect", "circuit_open"}
+    assert files_of(asked) == {}
+    again, _ = fetched(tmp_path, crawl, None)
+    assert files_of(again) == calm
 
 
 def test_a_server_without_ranges_is_refused(tmp_path: Path, crawl: Crawl) -> None:
