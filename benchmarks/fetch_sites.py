@@ -43,6 +43,7 @@ from benchmarks.measuring.reporting import (
 
 FULL, QUICK, SMALL = 50_000, 10_000, 500
 HOSTS: Final = 500
+WORKERS: Final = "2"
 SECONDS_BETWEEN: Final = 0.02
 FLOOR: Final = 1.5
 RECIPE = """
@@ -133,7 +134,7 @@ def _ours(folder: Path, port: int, count: int) -> Measured:
         hosts = ", ".join(map(_host, range(HOSTS)))
         file = _addresses(folder, port, count)
         recipe.write_text(RECIPE.format(folder=place, between=SECONDS_BETWEEN, port=port, hosts=hosts, file=file))
-        took = measure([sys.executable, "-m", "winnow", "fetch", str(recipe)])
+        took = measure([sys.executable, "-m", "winnow", "fetch", str(recipe), "--workers", WORKERS])
         kept = sum(len(one.read_bytes()) for one in Path(place).glob("store/fetched/pictures/warc/*"))
         assert kept > count * 500, f"{kept} bytes are there of {count} addresses"
         return took

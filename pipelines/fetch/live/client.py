@@ -50,7 +50,8 @@ _MOST_INTERIM: Final = 8  # responses such as 103 before the one that counts
 _ERROR_BYTES: Final = 64 << 10  # of a body that nobody reads: of redirects and errors
 _FRAMING_BYTES: Final = 64 << 10  # by which chunks may exceed their content, and once more as much as they have
 _FIRST_LOOK_BYTES: Final = 64 << 10  # of a packed body, after which it is unpacked for the first time
-_LARGE_BYTES: Final = 2 << 20  # of content; more is unpacked beside the event loop
+_FEW_PACKED_BYTES: Final = 256 << 10  # that are unpacked at once, if they hold few bytes; others beside the event loop
+_FEW_BYTES: Final = 2 << 20
 _SENDABLE: Final = re.compile(r"[!-~]([ -~]{0,1022}[!-~])?")
 _NO_VALUE: Final = frozenset((b"", b"identity"))
 
@@ -301,8 +302,8 @@ class _Exchange:
 
     async def _check_unpacked(self, codings: list[str]) -> None:
         """Refuses a body of which what came already unpacks to more than the limit."""
-        few = min(self._max_bytes, _LARGE_BYTES)
-        if self.body.size <= few and unpacked_size(codings, self.body.pieces, few) <= few:
+        few = min(self._max_bytes, _FEW_BYTES)
+        if self.body.size <= _FEW_PACKED_BYTES and unpacked_size(codings, self.body.pieces, few) <= few:
             return
         if await asyncio.to_thread(unpacked_size, codings, self.body.pieces, self._max_bytes) > self._max_bytes:
             raise BrokenError(

@@ -135,8 +135,9 @@ def _unbrotlied(source: _Source) -> Iterator[bytes]:
 def _unzstd(source: _Source) -> Iterator[bytes]:
     if source.peek(len(_ZSTD)) != _ZSTD:
         raise NotCodedError
+    decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
     while source.peek(len(_ZSTD)) == _ZSTD:
-        decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj()
+        decoder = decompressor.decompressobj()
         while not decoder.eof:
             offered = source.take(_ZSTD_INPUT_STEP)
             if not offered:
