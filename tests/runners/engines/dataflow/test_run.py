@@ -17,6 +17,7 @@ from apache_beam.runners.pipeline_context import PipelineContext
 from tests.faults.winnow import Done, run, tree_hash
 from tests.runners.engines.dataflow.conftest import ACCELERATOR, PROJECT, write_recipe
 from tests.runners.engines.dataflow.service import Job, Service, serving
+from winnow import __version__
 
 pytestmark = [pytest.mark.engines, pytest.mark.usefixtures("gcp")]
 
@@ -74,14 +75,14 @@ def test_a_second_run_finds_everything_and_submits_nothing(ran: Ran) -> None:
 def test_jobs_have_names_of_their_own_and_labels(ran: Ran) -> None:
     assert len({job.name for job in ran.jobs}) == len(ran.jobs)
     assert all(job.name.startswith(f"winnow-{stage}-2") for job, stage in zip(ran.jobs, stages(ran), strict=True))
-    assert {job.request["labels"]["winnow-version"] for job in ran.jobs} == {"0-1-0"}
+    assert {job.request["labels"]["winnow-version"] for job in ran.jobs} == {__version__.replace(".", "-")}
     assert all(job.name in ran.done.out for job in ran.jobs)
 
 
 def test_winnow_is_shipped_as_it_is_here_and_no_session_is(ran: Ran) -> None:
-    assert {job.package for job in ran.jobs} == {"winnow-0.1.0-py3-none-any.whl"}
+    assert {job.package for job in ran.jobs} == {f"winnow-{__version__}-py3-none-any.whl"}
     staged = [one["name"] for job in ran.jobs for one in job.request["environment"]["workerPools"][0]["packages"]]
-    assert set(staged) == {"winnow-0.1.0-py3-none-any.whl", "extra_packages.txt"}
+    assert set(staged) == {f"winnow-{__version__}-py3-none-any.whl", "extra_packages.txt"}
 
 
 def test_graphs_and_functions_are_small(ran: Ran) -> None:
