@@ -12,15 +12,11 @@ import asyncio
 import gzip
 import json
 import mmap
-import os
 import random
 import re
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, cast
 
@@ -40,11 +36,13 @@ from benchmarks.measuring.reporting import (
     timed,
     wall_seconds,
 )
+from benchmarks.measuring.serving import serve, served
 from winnow.pipelines.fetch.archives.plan import ArchiveAsk, ranges_of, read_task
 from winnow.pipelines.fetch.archives.stage import fetch_archive, plan_archive
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.recipe.fetch import ArchiveQuery
 
+MODULE: Final = "benchmarks.fetch_archives"
 FULL, QUICK, SMALL = 72_000, 18_000, 400  # records in the archive
 FILES: Final = 4
 SITE: Final = 12  # pages of a site that stand together; a third of the sites is in the language
@@ -61,10 +59,10 @@ def main() -> int:
     """Measure and print."""
     parser = benchmark_arguments(__doc__ or "")
     parser.add_argument("--case", nargs=3, help=argparse.SUPPRESS)  # ours or bare, its folder, the server
-    parser.add_argument("--serve", nargs=3, help=argparse.SUPPRESS)  # a folder, a port's file, with limits or not
+    parser.add_argument("--serve", nargs=3, help=argparse.SUPPRESS)  # a port's file, a folder, with limits or not
     options = parser.parse_args()
     if options.serve:
-        asyncio.run(_serve(Path(options.serve[0]), Path(options.serve[1]), limited=options.serve[2] == "limited"))
+        asyncio.run(_serve(Path(options.serve[1]), Path(options.serve[0]), limited=options.serve[2] == "limited"))
         return 0
     if options.case:
         case, folder, address = options.case
@@ -82,10 +80,12 @@ def main() -> int:
         def run(case: str, address: str, size: int) -> Measured:
             return _case(case, places[size], address)
 
-        with _served(folder, "limited") as address:
+        with served(MODULE, folder / "port-limited", str(folder), "limited") as port:
+            address = f"http://127.0.0.1:{port}/"
             ours = timed("winnow", "KiB", amounts, lambda size: run("ours", address, size), rounds, wall_seconds)
             bare = timed("bare aiohttp", "KiB", amounts, lambda size: run("bare", address, size), rounds, wall_seconds)
-        with _served(folder, "free") as address:
+        with served(MODULE, folder / "port-free", str(folder), "free") as port:
+            address = f"http://127.0.0.1:{port}/"
             free = min(float(run("ours", address, amounts.now).last_line) for _ in range(max(2, rounds)))
     report = compared(
         "fetch_archives",
@@ -166,7 +166,7 @@ def _case(case: str, place: Path, address: str) -> Measured:
     for folder in ("warc", "log"):
         for file in (place / "out" / folder).glob("*"):
             file.unlink()
-    return measure([sys.executable, "-m", "benchmarks.fetch_archives", "--case", case, str(place), address])
+    return measure([sys.executable, "-m", MODULE, "--case", case, str(place), address])
 
 
 def _fetch(place: Path, address: str) -> None:
@@ -194,23 +194,6 @@ async def _bare(place: Path, address: str) -> None:
                         stream.write(content[at : at + length])
 
             await asyncio.gather(*(work() for _ in range(AT_ONCE)))
-
-
-@contextmanager
-def _served(folder: Path, how: str) -> Iterator[str]:
-    """The server in a process of its own."""
-    told = folder / f"port-{how}"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.fetch_archives", "--serve", str(folder), str(told), how]
-    )
-    try:
-        while not told.exists():
-            time.sleep(0.05)
-            assert process.poll() is None
-        yield f"http://127.0.0.1:{told.read_text()}/"
-    finally:
-        process.terminate()
-        process.wait()
 
 
 class _Storage(asyncio.Protocol):
@@ -266,11 +249,7 @@ async def _serve(folder: Path, told: Path, *, limited: bool) -> None:
     for path in folder.glob("*/archive/*.warc.gz"):
         with path.open("rb") as stream:
             files[str(path.relative_to(folder))] = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    server = await asyncio.get_running_loop().create_server(lambda: _Storage(files, limited), "127.0.0.1", 0)
-    unfinished = told.with_suffix(".tmp")
-    unfinished.write_text(str(server.sockets[0].getsockname()[1]))
-    os.replace(unfinished, told)
-    await server.serve_forever()
+    await serve(lambda: _Storage(files, limited), "127.0.0.1", told)
 
 
 if __name__ == "__main__":

@@ -13,14 +13,11 @@ import asyncio
 import io
 import random
 import re
-import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
@@ -40,6 +37,7 @@ from benchmarks.measuring.reporting import (
     timed,
     wall_seconds,
 )
+from benchmarks.measuring.serving import serve, served
 
 FULL, QUICK, SMALL = 50_000, 10_000, 500
 HOSTS: Final = 500
@@ -80,7 +78,10 @@ def main() -> int:
     amounts = Amounts(now=count, full=FULL, small=SMALL)
     python = str(peer_python("img2dataset"))
     asked = violations = 0
-    with tempfile.TemporaryDirectory(prefix="winnow-sites-") as name, _served(Path(name)) as port:
+    with (
+        tempfile.TemporaryDirectory(prefix="winnow-sites-") as name,
+        served("benchmarks.fetch_sites", Path(name) / "port") as port,
+    ):
 
         def ours(size: int) -> Measured:
             nonlocal asked, violations
@@ -155,21 +156,6 @@ def _log(port: int) -> dict[str, int]:
         return cast(dict[str, int], orjson.loads(answer.read()))
 
 
-@contextmanager
-def _served(folder: Path) -> Iterator[int]:
-    """The server in a process of its own."""
-    told = folder / "port"
-    process = subprocess.Popen([sys.executable, "-m", "benchmarks.fetch_sites", "--serve", str(told)])
-    try:
-        while not told.exists():
-            time.sleep(0.05)
-            assert process.poll() is None
-        yield int(told.read_text())
-    finally:
-        process.terminate()
-        process.wait()
-
-
 @dataclass
 class _Noted:
     """What was asked of the hosts."""
@@ -237,11 +223,7 @@ async def _serve(told: Path) -> None:
     drawn = io.BytesIO()
     Image.effect_noise((48, 48), 64).convert("RGB").save(drawn, "jpeg", quality=70)
     _Site.picture = drawn.getvalue()
-    server = await asyncio.get_running_loop().create_server(_Site, "0.0.0.0", 0, backlog=4096)
-    unfinished = told.with_suffix(".unfinished")
-    unfinished.write_text(str(server.sockets[0].getsockname()[1]))
-    unfinished.rename(told)
-    await server.serve_forever()
+    await serve(_Site, "0.0.0.0", told)
 
 
 if __name__ == "__main__":
