@@ -23,7 +23,7 @@ def test_places_and_relays_keep_blocks_large_where_shards_do_not() -> None:
     export = Export(100_000)
     (before,) = by_shard(export)
     places, relays = by_place(export)
-    assert before.bytes / before.blocks < 10_000
+    assert before.bytes / before.blocks < 12_000
     assert min(one.bytes / one.blocks for one in (places, relays)) > 300_000
     assert places.senders == 4_096
     assert abs(relays.senders - export.partitions) < 200

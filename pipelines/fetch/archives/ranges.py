@@ -69,9 +69,9 @@ def _cut(part: NDArray[np.int64], offsets: NDArray[np.int64], stops: NDArray[np.
     """The first records of the pieces of a range, none of which is longer than `RANGE_BYTES` without need."""
     at, firsts = int(part[0]), [int(part[0])]
     last = int(part[-1])
-    while int(stops[at : last + 1].max()) - int(offsets[at]) > RANGE_BYTES:
+    while (furthest := np.maximum.accumulate(stops[at : last + 1]))[-1] - int(offsets[at]) > RANGE_BYTES:
         # How many records end within the piece; one that is longer alone is a piece of its own.
-        fitting = int(np.searchsorted(stops[at : last + 1], offsets[at] + RANGE_BYTES, side="right"))
+        fitting = int(np.searchsorted(furthest, offsets[at] + RANGE_BYTES, side="right"))
         at += max(1, fitting)
         if at > last:
             break

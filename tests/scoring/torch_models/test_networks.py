@@ -112,7 +112,7 @@ def test_what_finds_modules_may_fail_and_that_is_one_line(monkeypatch: pytest.Mo
 
 @pytest.mark.torch
 def test_a_compiled_network_says_the_same_and_has_forward_derivatives() -> None:
-    torch: Any = importlib.import_module("torch")
+    torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
 
     def forward(parameters: Any, given: Any) -> Any:
         return torch.tanh(given @ parameters["weight"])

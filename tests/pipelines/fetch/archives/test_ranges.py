@@ -5,7 +5,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.pipelines.fetch.archives.loopback import BEGIN, record
@@ -38,6 +38,7 @@ def joined(records: list[tuple[int, int, int]], gap: int, most: int) -> list[tup
     return found
 
 
+@example([(0, 0, 25), (0, 46, 60), (0, 68, 32), (0, 94, 31)], 37)  # a record within another
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.integers(0, 400), st.integers(1, 60)), max_size=40),
     st.integers(0, 50),
