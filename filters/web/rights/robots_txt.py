@@ -40,7 +40,7 @@ _KINDS: Final[dict[str, Kind]] = {
 }
 _MISSPELT: Final = frozenset(("dissallow", "dissalow", "disalow", "diasllow", "disallaw"))  # as in Google's parser
 _DELAYS: Final = frozenset(("crawl-delay", "crawldelay"))
-_SECONDS: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{0,9})?")
+_SECONDS: Final = re.compile(r"[0-9]{1,300}(?:\.[0-9]{0,9})?")
 _SITEMAPS: Final = frozenset(("sitemap", "site-map"))
 _AGENT_LINES: Final = frozenset(("user-agent", "useragent", "user agent"))
 

@@ -50,6 +50,8 @@ def read_addresses(file: str, column: str, base: Path | None = None) -> Iterator
                 return
             stream.seek(0)
             yield from _batches(_texts(file, name, stream, column))
+    except IsADirectoryError:
+        raise SourceError(f"{file}: is a folder; expected the file of a list of addresses") from None
     except FileNotFoundError:
         raise SourceError(f"{file}: there is no such list of addresses") from None
     except (OSError, EOFError, zlib.error, zstandard.ZstdError, pa.ArrowException) as error:
@@ -137,13 +139,23 @@ def _no_column(file: str, column: str, names: list[str]) -> SourceError:
 def _lines(stream: BinaryIO) -> Iterator[bytes]:
     """The lines of a file without their ends; of a long one its beginning, one byte longer than any may be."""
     rest = bytearray()
-    for piece in _utf8(inflated(stream)):
+    for piece in _with_newlines(_utf8(inflated(stream))):
         first, *others = piece.split(b"\n")
         rest += first[: MAX_LINE + 1 - len(rest)] if len(rest) <= MAX_LINE else b""
         for other in others:
-            yield bytes(rest).removesuffix(b"\r")
+            yield bytes(rest)
             rest = bytearray(other[: MAX_LINE + 1])
-    yield bytes(rest).removesuffix(b"\r")
+    yield bytes(rest)
+
+
+def _with_newlines(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The pieces with each end of a line, whichever system's, as a newline: a carriage return is of no address."""
+    held = b""
+    for piece in pieces:
+        whole = held + piece
+        held = b"\r" if whole.endswith(b"\r") else b""  # a newline may follow
+        yield whole.removesuffix(b"\r").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    yield held
 
 
 def _utf8(pieces: Iterator[bytes]) -> Iterator[bytes]:

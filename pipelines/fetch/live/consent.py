@@ -133,8 +133,13 @@ Keep = Callable[[Response, bytes], Awaitable[None]]
 """Keeps a file's response, and its line for `url.robots`."""
 
 
-async def ask_site(place: Place, asker: Asker, ask: Ask, keep: Keep, now: Callable[[], float]) -> SiteRules:
-    """Ask for the files of an address's site; robots.txt first, the others only if it leaves anything to be asked."""
+async def ask_site(
+    place: Place, asker: Asker, ask: Ask, keep: Keep, now: Callable[[], float], slow: Callable[[float], None]
+) -> SiteRules:
+    """Ask for the files of an address's site; robots.txt first, the others only if it leaves anything to be asked.
+
+    `slow` is told the rest that robots.txt asks for, which counts for the other files, too.
+    """
     robots = await _text(place, ROBOTS, ask, keep)
     if isinstance(robots, Refusal):
         return SiteRules(now(), robots)
@@ -144,6 +149,7 @@ async def ask_site(place: Place, asker: Asker, ask: Ask, keep: Keep, now: Callab
         rules = _rules(now(), asker, robots)
     if rules.closed is not None:
         return rules
+    slow(rules.rest)
     reserved = await _text(place, TDMREP, ask, keep)
     if isinstance(reserved, Refusal):
         return replace(rules, closed=reserved)

@@ -215,11 +215,14 @@ class Schedule:
             elif not self._open_another(now):
                 return Wait(self._next_time())
 
-    def errand(self, host: str, domain: str, errand: object, now: float, not_before: float = 0.0) -> bool:
-        """Ask for a turn; False if the host is closed, or all are."""
+    def errand(
+        self, host: str, domain: str, errand: object, now: float, not_before: float = 0.0, rest: float = 0.0
+    ) -> bool:
+        """Ask for a turn of a host with such a rest; False if the host is closed, or all are."""
         found = self._host(host, domain)
         if found.is_closed or self._stopped:
             return False
+        self._slow(found, rest)  # it may be new: what is known of a host without work is forgotten
         self._errands += 1
         if not_before > now:
             self._order += 1
@@ -260,9 +263,22 @@ class Schedule:
         if found is None:
             return
         found.is_held = False
-        if rest > self._pace.seconds_between:
-            found.rest, found.places.places = rest, 1
+        self._slow(found, rest)
         self._place(found, now)
+
+    def slow(self, host: str, domain: str, now: float, rest: float) -> None:
+        """After a request to a host: it asks for a rest of at least so many seconds after each, this one included."""
+        if rest > self._pace.seconds_between:
+            found = self._host(host, domain)
+            self._slow(found, rest)
+            found.until = max(found.until, now + rest)
+            if found.at in (_At.NOWHERE, _At.TIMED):
+                self._place(found, now)
+
+    def _slow(self, host: Host, rest: float) -> None:
+        """Of several origins of a host, the one that asks for the longest rest counts."""
+        if rest > host.rest:
+            host.rest, host.places.places = rest, 1
 
     def pause(self, host: str, until: float, now: float) -> None:
         """Ask a host for nothing until then."""

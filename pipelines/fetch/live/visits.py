@@ -261,7 +261,9 @@ class Visits:
     async def _turn(self, place: Place, not_before: float) -> Turn | Refusal:
         """A turn of a place's host, or why it is closed."""
         waiting: asyncio.Future[Turn | Refusal] = asyncio.get_running_loop().create_future()
-        if not self._schedule.errand(place.host, place.domain, waiting, now(), not_before):
+        rules = self.rules.find(origin_of(place))
+        rest = 0.0 if rules is None else rules.rest
+        if not self._schedule.errand(place.host, place.domain, waiting, now(), not_before, rest):
             why = self._schedule.why_closed(place.host)
             assert isinstance(why, Refusal)
             return why
@@ -307,7 +309,9 @@ class Visits:
         asking = self._asking.get(origin)
         if asking is None:
             asking = asyncio.get_running_loop().create_task(
-                ask_site(place, self.asker, self._ask_file, self._segments.keep_host_file, now)
+                ask_site(
+                    place, self.asker, self._ask_file, self._segments.keep_host_file, now, partial(self._slow, place)
+                )
             )
             self._asking[origin] = asking
             asking.add_done_callback(partial(self._learnt, place))
@@ -325,6 +329,9 @@ class Visits:
         rules = task.result()
         self.rules.add(origin_of(place), rules)
         self._schedule.let_go(place.host, now(), rules.rest)
+
+    def _slow(self, place: Place, rest: float) -> None:
+        self._schedule.slow(place.host, place.domain, now(), rest)
 
     async def _ask_file(self, file: Place) -> Followed:
         """Ask for a file of a site, again if that may help; its failures are not its host's."""

@@ -52,4 +52,8 @@ def test_a_source_that_is_fetched_is_in_the_store_whether_or_not_anything_is_the
     assert (bound.objects.root, bound.fetched_by) == (f"{tmp_path}/s/fetched/a", f"winnow fetch {tmp_path}/r.yaml")
     with pytest.raises(SourceError) as caught:
         list_source("a", bound.objects, recipe.source("a").files, bound.named, bound.fetched_by)
-    assert_told(str(caught.value), "r.yaml:4: sources.a", f"winnow fetch {tmp_path}/r.yaml")
+    assert_told(str(caught.value), "r.yaml:4: sources.a", "nothing is fetched yet", f"winnow fetch {tmp_path}/r.yaml")
+    bound.objects.put("log/list.parquet", b"")  # a fetch ran, and no address has a record
+    with pytest.raises(SourceError) as caught:
+        list_source("a", bound.objects, recipe.source("a").files, bound.named, bound.fetched_by)
+    assert_told(str(caught.value), "no address gave a record", f"{tmp_path}/s/fetched/a/log", "winnow fetch")

@@ -32,6 +32,8 @@ TEXT = "\n".join(TWO)
         ("list.txt", TEXT.encode()),
         ("list", TEXT.encode()),
         ("list.txt", f"\n{TWO[0]}\r\n   \r\n{TWO[1]}\r\n\r\n".encode()),
+        ("list.txt", TEXT.replace("\n", "\r").encode()),
+        ("list.csv", f"id,url\r1,{TWO[0]}\r2,{TWO[1]}\r".encode()),
         ("list.txt", b"\xef\xbb\xbf" + TEXT.encode()),
         ("list.txt", TEXT.encode("utf-16")),
         ("list.txt", TEXT.encode("latin-1")),
@@ -90,6 +92,11 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, name: str, content: bytes,
         read(file)
     for words in told:
         assert words in str(error.value)
+
+
+def test_a_list_that_is_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="is a folder; expected the file"):
+        read(tmp_path)
 
 
 def test_a_list_that_is_not_there(tmp_path: Path) -> None:

@@ -182,9 +182,40 @@ def test_a_crawl_delay_is_kept(tmp_path: Path) -> None:
     assert {reason for _, reason in ends(asked.objects).values()} == {"ok"}
 
 
-def test_a_crawl_delay_of_an_hour_leaves_the_site_for_another_day(tmp_path: Path) -> None:
+@pytest.mark.parametrize("between", [0.0, 0.1])
+def test_a_crawl_delay_is_kept_by_the_other_files_and_by_redirects(tmp_path: Path, between: float) -> None:
+    """Hosts that have no work for a while are forgotten; what they ask for is not."""
     with Farm() as farm:
-        farm.site("a.example", site("User-agent: *\nCrawl-delay: 3600", x=page("x")))
+        farm.site("b.example", site("User-agent: *\nCrawl-delay: 0.5", **{n: page(n) for n in "xyz"}))
+        for n, seconds in (("x", 0.0), ("y", 3.0), ("z", 3.1)):
+            farm.site(f"{n}.example", site(None, a=later(seconds, f"http://b.example/{n}")))
+        asked = asking(
+            farm,
+            tmp_path,
+            [f"http://{n}.example/a" for n in "xyz"],
+            {"seconds_between": between, "first_byte_seconds": 5.0},
+        )
+        crawl(asked)
+        began = [visit.began for visit in farm.visits if visit.host == "b.example"]
+        assert len(began) == 6
+        assert most_in_any(0.5, began) == 1
+    assert {reason for _, reason in ends(asked.objects).values()} == {"ok"}
+
+
+def later(seconds: float, to: str) -> Answer:
+    """Redirects, after some time."""
+
+    async def answer(visit: Visit, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(seconds)
+        await page("", 302, headers={"Location": to})(visit, writer)
+
+    return answer
+
+
+@pytest.mark.parametrize("seconds", [3600, 10**26])
+def test_a_crawl_delay_of_an_hour_leaves_the_site_for_another_day(tmp_path: Path, seconds: int) -> None:
+    with Farm() as farm:
+        farm.site("a.example", site(f"User-agent: *\nCrawl-delay: {seconds}", x=page("x")))
         asked = asking(farm, tmp_path, [f"{A}/x"])
         crawl(asked)
         assert plan_addresses(asked).pending == 1
