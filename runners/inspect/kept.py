@@ -64,13 +64,11 @@ class Kept:
                 self._values.move_to_end(key)
             return self._values.get(key)
 
-    def get(
-        self, key: Hashable, make: Callable[[], Value], *, stays: bool = False, newest_of: str | None = None
-    ) -> Value:
+    def get(self, key: Hashable, make: Callable[[], Value], *, stays: bool = False) -> Value:
         """The value of a key, made if it is not there; CancelledError if the request is cancelled while it waits.
 
         What `make` raises is raised here, and nothing is kept. `stays`: it is never dropped for others, and made to its
-        end; `newest_of`: ends what else of this kind is being made.
+        end.
         """
         with self._lock:
             if stays:
@@ -79,7 +77,7 @@ class Kept:
                 self._values.move_to_end(key)
                 found: Value = self._values[key]
                 return found
-            making = self._start(key, make, newest_of, goes_on=stays)
+            making = self._start(key, make, None, goes_on=stays)
             making.waiting += 1
         try:
             while not wait([making.future], _POLL_SECONDS).done:
@@ -93,7 +91,10 @@ class Kept:
                     self._end(key, making)
 
     def begin(self, key: Hashable, make: Callable[[], Value], *, newest_of: str | None = None) -> Value | None:
-        """The value of a key if it is there; else None, and the value is made meanwhile."""
+        """The value of a key if it is there; else None, and the value is made meanwhile.
+
+        `newest_of`: ends what else of this kind is being made, for which nobody waits.
+        """
         with self._lock:
             if key not in self._values:
                 self._start(key, make, newest_of, goes_on=True)

@@ -71,10 +71,10 @@ def embedding_layers(opened: Opened) -> list[str]:
     return sorted(there, key=lambda layer: (not layer.startswith("text."), layer))
 
 
-def map_of(opened: Opened, frame: Frame, layer: str, rows: Rows, newest_of: str | None = None) -> Mapped:
-    """The map of these rows, drawn when it is first asked for; `newest_of`: ends another of this kind."""
+def map_of(opened: Opened, frame: Frame, layer: str, rows: Rows) -> Mapped:
+    """The map of these rows, drawn when it is first asked for."""
     key = "map", layer, sha256(rows.tobytes()).digest()
-    return opened.kept.get(key, lambda: _mapped(opened, frame, layer, rows), newest_of=newest_of)
+    return opened.kept.get(key, lambda: _mapped(opened, frame, layer, rows))
 
 
 def sampled_rows(marks: Marks, most: int = MOST) -> Rows:

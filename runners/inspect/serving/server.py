@@ -42,6 +42,7 @@ from winnow.schemas.errors import WinnowError, is_interrupted_query
 FIRST_VIEW: Final = "store"
 THREADS: Final = 8
 PICTURE_THREADS: Final = 3  # of their own, so that pictures that nobody waits for hold up no view
+MOST_SAID: Final = 2_000  # characters of an error
 GRACE_SECONDS: Final = 2.0  # from the end of a turn until its thread is no longer waited for
 PICTURE_SECONDS: Final = 20.0
 TABLE_SECONDS: Final = 600.0
@@ -240,6 +241,7 @@ def _answered(error: Exception, as_status: int | None = None) -> Response:
     """An error in one line."""
     kind, status = next(((kind, status) for of, kind, status in _STATUS if isinstance(error, of)), ("error", 500))
     said: Any = " ".join(str(error).split()) or type(error).__name__
+    said = said if len(said) <= MOST_SAID else f"{said[:MOST_SAID]}…"  # what was asked may be as long as a request
     if kind == "error" and status == 500:
         said = f"{type(error).__name__}: {said[:300]}; run winnow --debug inspect to see where"
     if is_interrupted_query(error):

@@ -100,7 +100,7 @@ def simulated(opened: Opened, changed: ChangedRecipe, *, settle: bool) -> Simula
     tried = _Tried.of(frame.rules, changed.program)
     if tried.of_items or (settle and not tried.exact):
         key = "settled", fingerprint_of(changed.written[0])
-        return opened.kept.get(key, lambda: _settled(opened, frame, changed), newest_of="settled")
+        return opened.kept.get(key, lambda: _settled(opened, frame, changed))
     return Simulation(frame, _free(opened, frame, changed, tried.same, tried.other), tried.exact)
 
 

@@ -30,7 +30,7 @@ def answer(opened: Opened, asked: Asked) -> Answer:
     """
     shown = ShownClusters.of(opened, asked)
     page, find = number_of(asked, "page", 0), text_of(asked, "find", "").strip()
-    of_size = choice_of(asked, "size", ("", *BIN_NAMES[1:]), "")
+    of_size = choice_of(asked, "size", BIN_NAMES[1:], "") if asked.get("size", "") != "" else ""
     largest = shown.largest("" if find else of_size)
     if find:
         listed = [one for one in largest if _DIGITS.fullmatch(find) and one.id.startswith(find.lower())]

@@ -23,7 +23,7 @@ def answer(opened: Opened, asked: Asked) -> Answer:
     frame = frame_of(opened)
     marks = chosen_rows(opened, frame, asked.get("filter"))
     rows = sampled_rows(marks, number_of(asked, "most", MOST, 1, MOST))
-    mapped = map_of(opened, frame, layer, rows, newest_of="map")
+    mapped = map_of(opened, frame, layer, rows)
     places, clusters = mapped.places, mapped.found.clusters
     return {
         "layer": layer,

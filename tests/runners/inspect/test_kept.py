@@ -81,15 +81,13 @@ class Work:
         return Some(1)
 
 
-def asks(
-    kept: Kept, work: Work, key: Hashable, newest_of: str | None = None
-) -> tuple[threading.Thread, threading.Event]:
+def asks(kept: Kept, work: Work, key: Hashable) -> tuple[threading.Thread, threading.Event]:
     """A request that waits for work, and what cancels it."""
     cancelled = threading.Event()
 
     def get() -> None:
         with cancellable(cancelled.is_set), suppress(CancelledError):
-            kept.get(key, work, newest_of=newest_of)
+            kept.get(key, work)
 
     thread = threading.Thread(target=get)
     thread.start()
@@ -111,12 +109,15 @@ def test_work_that_nobody_waits_for_is_given_up_and_begun_anew_for_the_next() ->
 
 def test_the_newest_work_of_a_kind_ends_the_older() -> None:
     kept, older, newer, other = Kept(), Work(), Work(), Work()
-    threads = [asks(kept, older, 1, "map")[0], asks(kept, other, 2)[0], asks(kept, newer, 3, "map")[0]]
+    assert kept.begin(1, older, newest_of="slider") is None
+    assert older.begun.wait(20)
+    thread, _ = asks(kept, other, 2)
+    assert kept.begin(3, newer, newest_of="slider") is None
     assert older.given_up.wait(20)
     for work in (newer, other):
         work.end.set()
-    for thread in threads:
-        thread.join(20)
+    thread.join(20)
+    kept.wait()
     assert (kept.find(1), kept.find(2), kept.find(3)) == (None, Some(1), Some(1))
 
 

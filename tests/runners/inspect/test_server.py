@@ -158,6 +158,13 @@ def opened_nothing() -> Opened:
     return Opened(Store(nothing, None), None)  # type: ignore[arg-type]
 
 
+def test_an_error_is_short_however_long_what_was_asked(page: Asker) -> None:
+    long = "x" * 500_000
+    for asked in ({"filter": long}, {"filter": {long: 1}}, {"filter": {"map": {long: 1}}}, {"order": long}):
+        said = page.view("samples", **asked)
+        assert (said["kind"], len(said["why"]) < 2_100) == ("asked", True)
+
+
 def test_a_newer_turn_ends_the_older_of_its_lane_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, answers = [], {}
 

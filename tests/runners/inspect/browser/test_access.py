@@ -1,6 +1,7 @@
 """Every page can be used by keys and by readers of screens: axe finds nothing serious, in both themes and widths."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -52,10 +53,27 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
 def test_axe_finds_nothing_serious_and_nothing_lies_beyond_the_window(
     page: Asker, axe: str, width: int, theme: str
 ) -> None:
+    assert looked_at(page, axe, PLACES, width, theme) == ([], [])
+
+
+@pytest.mark.parametrize(("width", "theme"), [(400, "dark"), (800, "dark"), (1400, "light")])
+def test_so_it_does_of_pictures_and_of_a_map(photos: Path, embedded: Path, axe: str, width: int, theme: str) -> None:
+    with served(opened(photos / "recipe.yaml"), page_files()) as asker:
+        places = ("samples?as=pictures", "duplicates?size=2", "overview?unit=pixels")
+        assert looked_at(asker, axe, places, width, theme) == ([], [])
+    with served(opened(embedded / "recipe.yaml"), page_files()) as asker:
+        part = '{"layer":"text.embedding","box":[-1,0,-1,1]}'
+        assert looked_at(asker, axe, (f"map?map={part}", f"samples?map={part}"), width, theme) == ([], [])
+
+
+def looked_at(
+    page: Asker, axe: str, places: Sequence[str], width: int, theme: str
+) -> tuple[list[tuple[object, ...]], list[str]]:
+    """What axe finds serious in some places, and which of them are wider than the window."""
     found: list[tuple[object, ...]] = []
     beyond: list[str] = []
     with watching(page, width=width, theme=theme) as seen:
-        for place in PLACES:
+        for place in places:
             seen.open(place)
             seen.tab.locator("[aria-busy=true], main .dot").first.wait_for(state="detached")
             seen.tab.wait_for_timeout(500)  # what was paler while it loaded is dark again
@@ -67,4 +85,4 @@ def test_axe_finds_nothing_serious_and_nothing_lies_beyond_the_window(
             found += [(place, *one) for one in serious]
             if seen.tab.evaluate("document.documentElement.scrollWidth > innerWidth"):
                 beyond.append(place)
-    assert (found, beyond) == ([], [])
+    return found, beyond

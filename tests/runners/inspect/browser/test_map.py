@@ -4,18 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.made_once import made_once
 from tests.runners.inspect.asking import opened, served
 from tests.runners.inspect.browser.looking import needs_page, watching
-from tests.runners.inspect.embedded_store import make_embedded
 from winnow.runners.inspect.serving.page_files import page_files
 
 pytestmark = [pytest.mark.page, needs_page]
-
-
-@pytest.fixture(scope="module")
-def embedded(lid_model: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made_once(tmp_path_factory, "inspected_embedded", make_embedded)
 
 
 def test_a_part_of_the_map_is_kept_in_the_address(embedded: Path) -> None:

@@ -52,7 +52,7 @@ def test_a_size_that_is_chosen_lists_its_clusters_alone(
         assert len(found["rows"]) == min(most, 20, sizes[name])
         assert all(low <= row["rows"] <= high for row in found["rows"])
     assert ask(shown, "clusters", kind="near", size="1000+")["rows"] == []
-    with pytest.raises(AskedError, match="there is no '1'"):
+    with pytest.raises(AskedError, match=r"there is no '1' \(known: 1"):
         ask(shown, "clusters", kind="near", size="1")
 
 

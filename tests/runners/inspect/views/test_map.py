@@ -1,8 +1,10 @@
 """Maps of embeddings: clusters and their names, the view, and the table that embedding-atlas reads."""
 
 import json
+import math
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +13,8 @@ import pytest
 
 from benchmarks.measuring.environments import peer_python
 from tests.faults.winnow import ended, run_here
-from tests.made_once import made_once
-from tests.runners.inspect.embedded_store import RECIPE, SUBJECTS, make_embedded
+from tests.runners.inspect.asking import served
+from tests.runners.inspect.embedded_store import RECIPE, SUBJECTS
 from tests.runners.inspect.views.sites_store import ask, opened, rows_of
 from winnow.pipelines.query.vector_map import (
     _first_of_each,
@@ -22,11 +24,6 @@ from winnow.pipelines.query.vector_map import (
     spread_rows,
 )
 from winnow.runners.inspect.view import AskedError, UnavailableError
-
-
-@pytest.fixture(scope="module")
-def embedded(lid_model: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made_once(tmp_path_factory, "inspected_embedded", make_embedded)
 
 
 def blobs(seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -160,6 +157,9 @@ def test_a_part_of_the_map_is_a_filter_of_all_views_and_stays_the_same_part(embe
         {"layer": "text.embedding", "cluster": True},
         {"layer": "text.embedding", "cluster": 0, "box": [0, 1, 0, 1]},
         {"layer": "text.embedding", "box": [0, 1, 0]},
+        {"layer": "text.embedding", "box": [math.nan, 1, 0, 1]},
+        {"layer": "text.embedding", "box": [0, math.inf, 0, 1]},
+        {"layer": "text.embedding", "cluster": 10**6},
         {"layer": "text.embedding", "box": [0, 1, 0, "1"]},
         {"layer": "text.embedding", "cluster": 0, "among": {"map": {"layer": "text.embedding", "cluster": 0}}},
         {"layer": "text.embedding", "cluster": 0, "among": {"x": 1}},
@@ -168,6 +168,22 @@ def test_a_part_of_the_map_is_a_filter_of_all_views_and_stays_the_same_part(embe
 def test_a_part_that_no_map_has_is_refused(embedded: Path, part: object) -> None:
     with pytest.raises(AskedError):
         ask(opened(embedded / "recipe.yaml"), "samples", filter={"map": part})
+
+
+def test_tabs_end_no_maps_of_each_other(embedded: Path) -> None:
+    with served(opened(embedded / "recipe.yaml")) as page:
+        page.view("funnel")  # its frame
+        found: dict[str, bool] = {}
+
+        def draw(tab: str, most: int) -> None:
+            found[tab] = page.view("map", lane="map", turn=1, tab=tab, most=most)["ok"]
+
+        tabs = [threading.Thread(target=draw, args=(f"tab {most}", most)) for most in (50, 100, 150)]
+        for tab in tabs:
+            tab.start()
+        for tab in tabs:
+            tab.join(60)
+    assert found == {"tab 50": True, "tab 100": True, "tab 150": True}
 
 
 def test_the_table_for_embedding_atlas_has_edited_texts_and_is_known_to_forget(embedded: Path, tmp_path: Path) -> None:

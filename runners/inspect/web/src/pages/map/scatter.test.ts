@@ -25,6 +25,7 @@ it("writes names that lie over none of a larger cluster, and not all of a long o
     { words: "news", x: 150, y: 50 },
     { words: "", x: 300, y: 300 },
   ];
-  expect(apart(names, () => 40).map((name) => name.words)).toEqual(["law court", "news"]);
+  expect(apart(names, () => 40, 400).map((name) => name.words)).toEqual(["law court", "news"]);
+  expect(apart([{ words: "tide", x: 3, y: 9 }, { words: "oven", x: 199, y: 9 }], () => 40, 200).map((name) => name.x)).toEqual([24, 176]);
   expect(shortened("a".repeat(40))).toBe(`${"a".repeat(27)}…`);
 });

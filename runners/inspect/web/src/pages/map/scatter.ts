@@ -70,13 +70,14 @@ export function shortened(words: string): string {
   return letters.length > MOST_LETTERS ? `${letters.slice(0, MOST_LETTERS - 1).join("")}…` : words;
 }
 
-/** The names, of which earlier ones come first, that lie over none before them. */
-export function apart(names: readonly Name[], wideOf: (words: string) => number): Name[] {
+/** The names, of which earlier ones come first, that lie over none before them; all are moved to lie within the width. */
+export function apart(names: readonly Name[], wideOf: (words: string) => number, wide: number): Name[] {
   const there: (Name & { half: number })[] = [];
   for (const name of names) {
     const half = wideOf(name.words) / 2 + 4;
-    const isFree = there.every((one) => Math.abs(one.x - name.x) >= one.half + half || Math.abs(one.y - name.y) >= NAME_TALL);
-    if (name.words && isFree) there.push({ ...name, half });
+    const x = Math.max(half, Math.min(wide - half, name.x));
+    const isFree = there.every((one) => Math.abs(one.x - x) >= one.half + half || Math.abs(one.y - name.y) >= NAME_TALL);
+    if (name.words && isFree) there.push({ ...name, x, half });
   }
   return there;
 }
