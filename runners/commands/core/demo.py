@@ -10,7 +10,6 @@ from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import engine_arguments
 from winnow.runners.stages.opening import begin, bound_recipe, open_engine
 from winnow.schemas.errors import RecipeError, WinnowError
-from winnow.schemas.identity import fingerprint_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -85,6 +84,7 @@ def _run_fetched(folder: Path, engine: "Engine", console: "Console") -> "tuple[B
     from winnow.runners.demo.serving import addresses, hosts, serving
     from winnow.runners.stages.fetching import Wanted
     from winnow.runners.stages.recipe_run import run_recipe
+    from winnow.schemas.identity import fingerprint_of
     from winnow.schemas.recipe import load_recipe
 
     if not (folder / FETCHED_RECIPE).exists():
