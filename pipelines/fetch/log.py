@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 
 from winnow.pipelines.fetch.outcome import LOG, Again, Outcome, Reason
 from winnow.pipelines.processes.run_folder import temporary_folder
+from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.schemas.errors import SourceError
 from winnow.schemas.rules.conditions import CLOSED
 
-FOLDER: Final = "log/"
 LIST: Final = "list"
 MAX_URL: Final = 2_048  # characters of an address that a row keeps
 MAX_DETAIL: Final = 300
@@ -35,7 +35,7 @@ LATER: Final = tuple(reason.value for reason in Reason if reason.again is Again.
 
 def log_path(name: str) -> str:
     """Where the rows of a segment are."""
-    return f"{FOLDER}{name}.parquet"
+    return layout.fetched_log(name)
 
 
 def log_table(outcomes: Iterable[Outcome]) -> pa.Table:
@@ -106,7 +106,7 @@ def load_log(engine: duckdb.DuckDBPyConnection, objects: ObjectStore, *, lines: 
     fields = ", ".join(f'"{field.name}" {_sql(field.type)}' for field in _STORED)
     engine.execute(f"CREATE OR REPLACE TABLE every_row ({fields}, place BIGINT)")
     listed = log_path(LIST)
-    for place, found in enumerate(sorted(one.path for one in objects.list(FOLDER))):
+    for place, found in enumerate(sorted(one.path for one in objects.list(layout.FETCHED_LOGS))):
         if found.endswith(".parquet") and found != listed:
             _insert(engine, objects, found, place)
     # Rows of a line are no later word on the address that it repeats, so they are apart.

@@ -36,6 +36,10 @@ CLUSTERS = "decisions/clusters/"
 KNOWN_HARM = "known_harm/"
 NODE_FILES = "files/"
 FETCHED = "fetched/"
+FETCHED_WARCS = "warc/"  # in the folder of a source that is fetched: its records
+FETCHED_LOGS = "log/"  # the tables that commit them
+FETCHED_HOSTS = "robots/"  # files of the hosts, which are no records
+FETCHED_REFERENCES = "refs/"  # where records are that are not copied
 PURGE = "purge.json"
 REPORT = "report.html"
 
@@ -238,14 +242,9 @@ def fetched(source: str) -> str:
     return f"{FETCHED}{source}/"
 
 
-def fetched_logs() -> str:
-    """In the folder of a source that is fetched, the prefix of the tables that commit its WARC files."""
-    return "log/"
-
-
-def fetched_log(warc: str) -> str:
-    """The rows of a WARC file that was fetched; both paths are in its source's folder. They commit the file."""
-    return f"{fetched_logs()}{warc.rpartition('/')[2].removesuffix('.warc.gz')}.parquet"
+def fetched_log(name: str) -> str:
+    """In the folder of a source that is fetched, the rows that commit the WARC file with this name."""
+    return f"{FETCHED_LOGS}{name.rpartition('/')[2].removesuffix('.warc.gz')}.parquet"
 
 
 class Proof(Enum):

@@ -40,9 +40,10 @@ from winnow.pipelines.fetch.archives.selection import (
     number_of,
     rows_of,
 )
-from winnow.pipelines.fetch.log import FOLDER, log_table
+from winnow.pipelines.fetch.log import log_table
 from winnow.pipelines.fetch.outcome import Reason
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.layout import FETCHED_LOGS
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import Json, content_hash, fingerprint_of, path_slug
@@ -71,7 +72,7 @@ def plan_archive(asked: ArchiveAsk) -> ArchivePlan:
     held = frozen_plan(objects)
     if held is not None and held.fingerprint == fingerprint:
         return held
-    if held is not None and next(objects.list(FOLDER), None) is not None:
+    if held is not None and next(objects.list(FETCHED_LOGS), None) is not None:
         raise SourceError(
             f"sources.{asked.source}: {objects.root} was fetched by another query; give this source another "
             "name, or remove that folder to fetch anew"

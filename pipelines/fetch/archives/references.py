@@ -25,10 +25,9 @@ from winnow.pipelines.store.buckets.bucket_store import fetching
 from winnow.pipelines.store.buckets.ranged import RangedReader, buffered
 from winnow.pipelines.store.concurrency import map_in_order
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
+from winnow.pipelines.store.layout import FETCHED_REFERENCES, FETCHED_WARCS
 from winnow.schemas.errors import SourceError, StoreError
 
-FOLDER: Final = "refs/"
-WARCS: Final = "warc/"
 _HEAD: Final = b"winnow.first_record"
 _DATA: Final = b"winnow.data"
 
@@ -46,9 +45,9 @@ def put_references(objects: ObjectStore, name: str, data: str, head: bytes, rang
     size = len(head) + int(ranges["length"].to_numpy().sum())
     sink = pa.BufferOutputStream()
     pq.write_table(ranges.replace_schema_metadata({_HEAD: head, _DATA: data.encode()}), sink, compression="zstd")
-    for info in list(objects.list(f"{FOLDER}{name}.")):  # of an earlier run, whose file had another size
+    for info in list(objects.list(f"{FETCHED_REFERENCES}{name}.")):  # of an earlier run, whose file had another size
         objects.delete(info.path)
-    objects.put(f"{FOLDER}{name}.{size}.parquet", sink.getvalue().to_pybytes())
+    objects.put(f"{FETCHED_REFERENCES}{name}.{size}.parquet", sink.getvalue().to_pybytes())
 
 
 def file_sizes(data: str, names: Sequence[str], at_once: int) -> Iterator[int | None]:
@@ -70,7 +69,7 @@ def file_sizes(data: str, names: Sequence[str], at_once: int) -> Iterator[int | 
 
 def has_references(objects: ObjectStore) -> bool:
     """Whether a fetched folder refers to records instead of holding them."""
-    return next(objects.list(FOLDER), None) is not None
+    return next(objects.list(FETCHED_REFERENCES), None) is not None
 
 
 @dataclass(frozen=True)
@@ -141,20 +140,20 @@ class RangedObjects:
         return self.inner.clear_unfinished(elsewhere=elsewhere)
 
     def _listed(self, prefix: str) -> Iterator[ObjectInfo]:
-        stem = prefix.removeprefix(WARCS) if prefix.startswith(WARCS) else ""
-        if not (prefix.startswith(WARCS) or WARCS.startswith(prefix)):
+        stem = prefix.removeprefix(FETCHED_WARCS) if prefix.startswith(FETCHED_WARCS) else ""
+        if not (prefix.startswith(FETCHED_WARCS) or FETCHED_WARCS.startswith(prefix)):
             return
-        for info in self.inner.list(f"{FOLDER}{stem}".removesuffix(".warc.gz")):
+        for info in self.inner.list(f"{FETCHED_REFERENCES}{stem}".removesuffix(".warc.gz")):
             name, size = _parts(info.path)
-            path = f"{WARCS}{name}.warc.gz"
+            path = f"{FETCHED_WARCS}{name}.warc.gz"
             if path.startswith(prefix):
                 yield ObjectInfo(path, size, info.version)
 
     def _file(self, path: str) -> "_Referred | None":
-        if not (path.startswith(WARCS) and path.endswith(".warc.gz")):
+        if not (path.startswith(FETCHED_WARCS) and path.endswith(".warc.gz")):
             return None
-        name = path[len(WARCS) : -len(".warc.gz")]
-        for info in self.inner.list(f"{FOLDER}{name}."):
+        name = path[len(FETCHED_WARCS) : -len(".warc.gz")]
+        for info in self.inner.list(f"{FETCHED_REFERENCES}{name}."):
             if _parts(info.path)[0] == name:
                 return _referred(_Listed(self.inner, info.path, info.version))
         return None
@@ -162,7 +161,7 @@ class RangedObjects:
 
 def _parts(path: str) -> tuple[str, int]:
     """The name and the size that a list's own name says."""
-    name, _, size = path[len(FOLDER) :].removesuffix(".parquet").rpartition(".")
+    name, _, size = path[len(FETCHED_REFERENCES) :].removesuffix(".parquet").rpartition(".")
     return name, int(size) if size.isdigit() else 0
 
 

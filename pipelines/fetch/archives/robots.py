@@ -3,7 +3,6 @@
 import gzip
 import io
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -12,17 +11,9 @@ from numpy.typing import NDArray
 from winnow.filters.extraction.charset import decode_page
 from winnow.filters.web.rights.host_files import host_file_line
 from winnow.filters.web.rights.robots_txt import MAX_BYTES
-from winnow.pipelines.fetch.archives.plan import ArchiveTask
 from winnow.pipelines.ingest.archives.warc import read_warc
 from winnow.pipelines.ingest.records import Dropped, ReadLimits, Record
 from winnow.schemas.records import FilePart
-
-HOST_FILES: Final = "robots/host_files.jsonl.gz"
-
-
-def host_lines_of(task: ArchiveTask) -> str:
-    """Where a task's lines are, of which all tasks' make one file."""
-    return f"robots/{task.name}.jsonl.gz"
 
 
 def host_lines(warc: Path, planned: pa.Table, offsets: NDArray[np.int64]) -> bytes:

@@ -9,8 +9,6 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import apache_beam as beam
@@ -22,14 +20,14 @@ from apache_beam.pvalue import PBegin, PCollection
 from winnow.pipelines.fetch.archives.downloads import RangeReader, open_ranges
 from winnow.pipelines.fetch.archives.plan import AGAIN, ENDED, ArchiveAsk, ArchivePlan, ArchiveTask
 from winnow.pipelines.fetch.archives.planning import plan_archive
-from winnow.pipelines.fetch.archives.robots import HOST_FILES, host_lines_of
-from winnow.pipelines.fetch.archives.task import is_done, run_task
-from winnow.pipelines.fetch.log import FOLDER, LIST, log_path
+from winnow.pipelines.fetch.archives.task import is_done, log_of, run_task
+from winnow.pipelines.fetch.host_files import HOST_FILES, lines_path, put_host_files
+from winnow.pipelines.fetch.log import LIST, log_path
 from winnow.pipelines.fetch.progress import Progress, Tally
 from winnow.pipelines.running.run_tasks import RunTasks
 from winnow.pipelines.running.tasks import TaskLine, put_task_list
 from winnow.pipelines.running.worker import prepare_worker
-from winnow.pipelines.store.layout import TASK_LISTS
+from winnow.pipelines.store.layout import FETCHED_HOSTS, FETCHED_LOGS, TASK_LISTS
 
 __all__ = ["ArchiveAsk", "ArchivePlan", "RunArchiveTasks", "fetch_archive", "plan_archive"]
 
@@ -75,29 +73,20 @@ def finish_archive(plan: ArchivePlan, asked: ArchiveAsk) -> None:
     objects = asked.objects
     for info in list(objects.list(TASK_LISTS)):
         objects.delete(info.path)
-    parts = [part for task in plan.task_list if task.is_robots and objects.exists(part := host_lines_of(task))]
+    parts = [part for task in plan.task_list if task.is_robots and objects.exists(part := lines_path(task.name))]
     size = sum(map(objects.size, parts))
     if not parts or (objects.exists(HOST_FILES) and objects.size(HOST_FILES) == size):
         return
-    with TemporaryDirectory(dir=objects.scratch(), prefix="robots-") as folder:
-        file = Path(folder) / "host_files"
-        with file.open("wb") as stream:
-            for part in parts:  # members of gzip, one after the other, are one file
-                stream.write(objects.read(part))
-        objects.put(HOST_FILES, file)
+    put_host_files(objects, parts)
 
 
 def pending_tasks(plan: ArchivePlan, asked: ArchiveAsk) -> list[ArchiveTask]:
     """The tasks of a plan that are not done, or of which a record may be had by now."""
     if asked.refetch:
         mark_again(plan, asked)
-    done = {info.path for folder in (FOLDER, "robots/") for info in asked.objects.list(folder)}
+    done = {info.path for folder in (FETCHED_LOGS, FETCHED_HOSTS) for info in asked.objects.list(folder)}
     again = {info.path for info in asked.objects.list(AGAIN)}
-    return [
-        task
-        for task in plan.task_list
-        if f"{'robots/' if task.is_robots else FOLDER}{task.name}.parquet" not in done or f"{AGAIN}{task.name}" in again
-    ]
+    return [task for task in plan.task_list if log_of(task) not in done or f"{AGAIN}{task.name}" in again]
 
 
 async def _fetch(asked: ArchiveAsk, tasks: Sequence[ArchiveTask], at_once: int, tell: Tell) -> Tally:

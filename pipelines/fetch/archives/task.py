@@ -29,12 +29,14 @@ from winnow.pipelines.fetch.archives.downloads import Came, RangeError, RangeRea
 from winnow.pipelines.fetch.archives.plan import AGAIN, ArchiveAsk, ArchiveTask, put_table, ranges_of, read_task
 from winnow.pipelines.fetch.archives.record_check import flaw_of
 from winnow.pipelines.fetch.archives.references import file_sizes, put_references
-from winnow.pipelines.fetch.archives.robots import host_lines, host_lines_of
+from winnow.pipelines.fetch.archives.robots import host_lines
+from winnow.pipelines.fetch.host_files import lines_path
 from winnow.pipelines.fetch.log import MAX_DETAIL, MAX_URL, clean, log_path, put_log
 from winnow.pipelines.fetch.outcome import LOG, Again, Decision, Reason
 from winnow.pipelines.fetch.progress import Tally
 from winnow.pipelines.processes.identity import Process
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.layout import FETCHED_HOSTS, FETCHED_WARCS
 from winnow.schemas.problems import one_line
 
 AHEAD: Final = 4  # ranges that wait for an earlier one, beside those under way
@@ -70,17 +72,17 @@ class _Rows:
 
 def is_done(objects: ObjectStore, task: ArchiveTask) -> bool:
     """Whether nothing is left to do of a task."""
-    return objects.exists(_log_of(task)) and not objects.exists(f"{AGAIN}{task.name}")
+    return objects.exists(log_of(task)) and not objects.exists(f"{AGAIN}{task.name}")
 
 
 def warc_of(task: ArchiveTask) -> str:
     """The file that a task writes, in the fetched folder."""
-    return f"{'robots' if task.is_robots else 'warc'}/{task.name}.warc.gz"
+    return f"{FETCHED_HOSTS if task.is_robots else FETCHED_WARCS}{task.name}.warc.gz"
 
 
-def _log_of(task: ArchiveTask) -> str:
+def log_of(task: ArchiveTask) -> str:
     """Where a task's rows are; those of captures of robots.txt lie beside these, as nobody asked for them."""
-    return f"robots/{task.name}.parquet" if task.is_robots else log_path(task.name)
+    return f"{FETCHED_HOSTS}{task.name}.parquet" if task.is_robots else log_path(task.name)
 
 
 async def run_task(asked: ArchiveAsk, task: ArchiveTask, reader: RangeReader, at_once: int, tell: Tell) -> Tally:
@@ -114,7 +116,7 @@ def _begun(asked: ArchiveAsk, task: ArchiveTask) -> tuple[pa.Table, _Rows, "_Bef
 def _put_file(asked: ArchiveAsk, task: ArchiveTask, planned: pa.Table, rows: _Rows, unfinished: Path) -> None:
     """Puts the file; captures of robots.txt also as lines."""
     if task.is_robots:
-        asked.objects.put(host_lines_of(task), host_lines(unfinished, planned, rows.offsets))
+        asked.objects.put(lines_path(task.name), host_lines(unfinished, planned, rows.offsets))
     asked.objects.put(warc_of(task), unfinished)
 
 
@@ -166,7 +168,7 @@ class _Before:
 
 def _kept_before(objects: ObjectStore, task: ArchiveTask) -> _Before | None:
     with suppress(FileNotFoundError):
-        found = pq.read_table(io.BytesIO(objects.read(_log_of(task))))
+        found = pq.read_table(io.BytesIO(objects.read(log_of(task))))
         offsets = pc.fill_null(found["offset"], -1).to_numpy().astype(np.int64)
         return _Before(offsets, found["reason"].to_pylist(), found["detail"].to_pylist(), found["attempts"].to_numpy())
     return None
@@ -313,11 +315,11 @@ def _put(
     again = any(reason.again is Again.LATER for reason in reasons)
     if again:
         objects.put(f"{AGAIN}{task.name}", b"")
-    objects.delete(_log_of(task))
+    objects.delete(log_of(task))
     if (rows.offsets >= 0).any():
         put_records()
     if task.is_robots:
-        put_table(objects, _log_of(task), table)
+        put_table(objects, log_of(task), table)
     else:
         put_log(objects, task.name, table)
     if not again:

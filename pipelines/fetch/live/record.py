@@ -34,6 +34,7 @@ from winnow.pipelines.fetch.outcome import Decision, Outcome
 from winnow.pipelines.ingest.archives.http import content_type
 from winnow.pipelines.processes.identity import Process
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.layout import FETCHED_HOSTS, FETCHED_LOGS, FETCHED_WARCS
 from winnow.schemas.errors import StageError
 from winnow.schemas.identity import digest
 from winnow.schemas.recipe.fetch import FetchConfig
@@ -43,7 +44,7 @@ __all__ = ["Earlier", "Segment", "SegmentWriter", "clear_uncommitted"]
 SEGMENT_BYTES: Final = 256 << 20
 SEGMENT_ROWS: Final = 65_536
 _LEVEL: Final = 2  # of isal: as small as zlib's 2 and four times as fast; its 3 saves 2 % more
-_WARC, _ROBOTS, _SUFFIX = "warc/", "robots/", ".warc.gz"
+_SUFFIX: Final = ".warc.gz"
 _NOT_MODIFIED: Final = 304
 _serial: Final = itertools.count()
 
@@ -95,7 +96,7 @@ class SegmentWriter:
             earlier: What a revisit repeats.
         """
         with self._lock:
-            file = self._file(_WARC)
+            file = self._file(FETCHED_WARCS)
             file.write(*request_record(response))
             offset = file.size
             if outcome.decision is Decision.REVISITED:
@@ -104,14 +105,14 @@ class SegmentWriter:
                 file.write(*response_record(response))
             length = file.size - offset
             file.write(*metadata_record(outcome, response, hops, via))
-            row = _filled(replace(outcome, warc=self._path(_WARC), offset=offset, length=length), response)
+            row = _filled(replace(outcome, warc=self._path(FETCHED_WARCS), offset=offset, length=length), response)
             self._rows.append(row)
         return row
 
     def keep_beside(self, response: Response) -> None:
         """Writes a response that is no sample, such as a robots.txt, into a file of its own."""
         with self._lock:
-            file = self._file(_ROBOTS)
+            file = self._file(FETCHED_HOSTS)
             file.write(*request_record(response))
             file.write(*response_record(response))
 
@@ -126,11 +127,11 @@ class SegmentWriter:
             try:
                 if not (self._rows or self._files):
                     return None
-                for folder in (_ROBOTS, _WARC):
+                for folder in (FETCHED_HOSTS, FETCHED_WARCS):
                     if folder in self._files:
                         self._objects.put(self._path(folder), self._files[folder].finished())
                 put_log(self._objects, self.name, log_table(self._rows))
-                size = self._files[_WARC].size if _WARC in self._files else 0
+                size = self._files[FETCHED_WARCS].size if FETCHED_WARCS in self._files else 0
                 return Segment(self.name, size, len(self._rows))
             finally:
                 self._drop()
@@ -158,9 +159,9 @@ class SegmentWriter:
 
 def clear_uncommitted(objects: ObjectStore) -> int:
     """Removes files of records whose rows were never put, and returns their number; no other run may write here."""
-    committed = {one.path for one in objects.list("log/")}
+    committed = {one.path for one in objects.list(FETCHED_LOGS)}
     removed = 0
-    for folder in (_WARC, _ROBOTS):
+    for folder in (FETCHED_WARCS, FETCHED_HOSTS):
         for one in list(objects.list(folder)):
             name = one.path.removeprefix(folder).removesuffix(_SUFFIX)
             if one.path.endswith(_SUFFIX) and log_path(name) not in committed:

@@ -13,29 +13,25 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 
+from winnow.pipelines.fetch.host_files import HOST_FILES, LINES, lines_path, put_host_files
 from winnow.pipelines.fetch.live.exchange import Hop, Response
 from winnow.pipelines.fetch.live.record import Earlier, SegmentWriter
 from winnow.pipelines.fetch.log import put_log
 from winnow.pipelines.fetch.outcome import Decision, Outcome, Reason
 from winnow.pipelines.fetch.progress import Tally
-from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.layout import FETCHED_HOSTS
 from winnow.schemas.recipe.fetch import FetchConfig
 
-HOST_FILES: Final = "robots/host_files.jsonl.gz"
 MAX_AGE: Final = 300.0  # seconds
 
-_HOSTS: Final = "robots/"
-_LINES: Final = ".jsonl.gz"
 _TIME: Final = "%Y%m%dT%H%M%S"
 _KEPT_DIGESTS: Final = 100_000  # of bodies, of which others with the same bytes are revisits: 30 MB
 _MOST_TABLES: Final = 8
-_PIECE: Final = 1 << 20
 
 
 class Segments:
@@ -55,9 +51,9 @@ class Segments:
 
     def remembered_lines(self) -> Iterator[bytes]:
         """The lines of hosts' files that runs of the last day kept."""
-        oldest = f"{_HOSTS}{datetime.now(UTC) - timedelta(days=1):{_TIME}}"
-        for one in self._objects.list(_HOSTS):
-            if one.path.endswith(_LINES) and oldest <= one.path < HOST_FILES:
+        oldest = f"{FETCHED_HOSTS}{datetime.now(UTC) - timedelta(days=1):{_TIME}}"
+        for one in self._objects.list(FETCHED_HOSTS):
+            if one.path.endswith(LINES) and oldest <= one.path < HOST_FILES:
                 yield from gzip.decompress(self._objects.read(one.path)).splitlines()
 
     @property
@@ -164,7 +160,7 @@ class Segments:
 
     def _finish(self) -> None:
         if self._host_lines:
-            self._objects.put(_HOSTS + self._name() + _LINES, gzip.compress(b"".join(self._host_lines), mtime=0))
+            self._objects.put(lines_path(self._name()), gzip.compress(b"".join(self._host_lines), mtime=0))
             self._host_lines.clear()
         if self._writer is not None:
             writer, self._writer = self._writer, None
@@ -174,14 +170,6 @@ class Segments:
 
 def gather_host_files(objects: ObjectStore) -> None:
     """Put all files of hosts into the one file that `url.robots` reads; gzip members may follow each other."""
-    parts = [one.path for one in objects.list(_HOSTS) if one.path.endswith(_LINES) and one.path != HOST_FILES]
-    if not parts:
-        return
-    with temporary_folder("fetch") as folder:
-        whole = Path(folder) / "host_files"
-        with whole.open("wb") as out:
-            for path in parts:
-                with objects.open(path) as stream:
-                    while piece := stream.read(_PIECE):
-                        out.write(piece)
-        objects.put(HOST_FILES, whole)
+    parts = [one.path for one in objects.list(FETCHED_HOSTS) if one.path.endswith(LINES) and one.path != HOST_FILES]
+    if parts:
+        put_host_files(objects, parts)

@@ -28,14 +28,14 @@ from winnow.pipelines.fetch.live.crawl import begin_addresses, fetch_addresses, 
 from winnow.pipelines.fetch.live.planning import LiveAsk, LivePlan, domain_order, plan_addresses
 from winnow.pipelines.fetch.live.queue import QUEUE, Queue, write_queue
 from winnow.pipelines.fetch.live.segments import gather_host_files
-from winnow.pipelines.fetch.log import FOLDER, LIST, log_path
+from winnow.pipelines.fetch.log import LIST, log_path
 from winnow.pipelines.fetch.outcome import Decision, Reason, decision_without_record
 from winnow.pipelines.fetch.progress import Progress, Tally, tally_from_json, tally_to_json
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.running.run_tasks import RunTasks
 from winnow.pipelines.running.tasks import TaskLine, put_task_list
 from winnow.pipelines.running.worker import prepare_worker
-from winnow.pipelines.store.layout import TASK_LISTS
+from winnow.pipelines.store.layout import FETCHED_LOGS, TASK_LISTS
 from winnow.schemas.identity import digest
 
 LANES: Final = "lanes/"
@@ -135,7 +135,7 @@ def _done(asked: LiveAsk, lane: Lane) -> npt.NDArray[np.uint64]:
     """The addresses, as hashes, that have rows since the stage began: of a lane that is run for the first time, few."""
     found: list[int] = []
     oldest = log_path(f"{datetime.fromtimestamp(lane.began / 1e6 - 1, UTC):%Y%m%dT%H%M%S}")
-    for one in asked.objects.list(FOLDER):
+    for one in asked.objects.list(FETCHED_LOGS):
         if one.path >= oldest and one.path != log_path(LIST):
             rows = pq.read_table(io.BytesIO(asked.objects.read(one.path)), columns=["canonical", "fetched_at"])
             new = rows.filter(pc.greater_equal(rows["fetched_at"].cast(pa.int64()), lane.began))

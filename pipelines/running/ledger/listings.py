@@ -112,12 +112,12 @@ def list_source(
 
     files = ListedFiles.of(matching())
     if fetched_by:  # a file without its rows is of a fetch that was killed
-        logs = HashSet(info.path for info in objects.list(layout.fetched_logs()))
+        logs = HashSet(info.path for info in objects.list(layout.FETCHED_LOGS))
         files = ListedFiles.of(info for info in files if layout.fetched_log(info.path) in logs)
         if not files and len(logs):
             raise SourceError(
                 f"{named or f'sources.{source}'}: winnow fetch ran, and no address gave a record: each was refused, "
-                f"failed or left out, as {objects.root}/{layout.fetched_logs()} says; to ask again for what may pass, "
+                f"failed or left out, as {objects.root}/{layout.FETCHED_LOGS} says; to ask again for what may pass, "
                 f"run: {fetched_by}"
             )
     if not files and fetched_by:
