@@ -12,13 +12,13 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import quote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from winnow.filters.extras import required_package
 from winnow.pipelines.fetch.outcome import Again, Reason
+from winnow.pipelines.store.buckets.retries import asked_wait
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import StoreError
@@ -241,7 +241,7 @@ class HttpRanges:
         if status in _GONE:
             return _Gone(status)
         if status in _BUSY:
-            return _Busy(status, _retry_after(response.headers.get("Retry-After")))
+            return _Busy(status, asked_wait(response.headers.get("Retry-After")))
         if status >= 500:  # of this file, perhaps: others are asked for meanwhile
             return _Failed(Reason.SERVER_ERROR, f"status {status}")
         if status == 416:  # the file ends before the range begins
@@ -390,15 +390,3 @@ def _wait(attempt: int, purpose: str) -> float:
     """Seconds before another attempt; up to a half of it by a hash, so that not all come back at once."""
     full = min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2.0 ** (attempt - 1))
     return full * (0.5 + seeded_hash(attempt, "retry", purpose.encode()) / (1 << 65))
-
-
-def _retry_after(value: str | None) -> float | None:
-    """The seconds of a Retry-After header in either form."""
-    if value is None:
-        return None
-    if value.strip().isdigit():
-        return float(value.strip()[:9])
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (ValueError, TypeError):
-        return None

@@ -22,6 +22,7 @@ import pyarrow.fs as pf
 from winnow.pipelines.fetch.archives.places import is_web, open_file, open_place
 from winnow.pipelines.store.concurrency import map_in_order
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.integrity.damage import first_line
 from winnow.schemas.errors import SourceError, StoreError
 from winnow.schemas.recipe.fetch import ArchiveQuery
 
@@ -93,7 +94,7 @@ class Index:
             )
             return ds.FileSystemDataset([one for one in parts if one.row_groups], found.schema, form, filesystem)
         except (OSError, pa.ArrowException, StoreError) as error:
-            raise SourceError(f"{self.objects.root}: the index cannot be read: {_first_line(error)}") from None
+            raise SourceError(f"{self.objects.root}: the index cannot be read: {first_line(error)[:300]}") from None
 
 
 def _is_in(subset: str, names: Sequence[str] | None) -> bool:
@@ -159,10 +160,6 @@ def _unpacked(raw: bytes) -> bytes:
     if len(found) > _MOST_PATHS_BYTES:
         raise OSError(f"it unpacks to more than {_MOST_PATHS_BYTES} bytes")
     return found
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:300]
 
 
 class _Ranged(io.RawIOBase):

@@ -17,6 +17,7 @@ import pyarrow.dataset as ds
 
 from winnow.pipelines.fetch.archives.index import NEEDED
 from winnow.pipelines.fetch.archives.lists import Listed, add_normal_forms
+from winnow.pipelines.store.integrity.damage import first_line
 from winnow.schemas.errors import RecipeError, SourceError
 from winnow.schemas.problems import nearest, one_line, shown
 from winnow.schemas.recipe.fetch import ArchiveQuery, ArchiveSample
@@ -147,7 +148,7 @@ def choose(
             "ORDER BY origin, origin_offset, length, url"
         )
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        raise SourceError(f"the index cannot be asked: {one_line(_words(error), 300)}") from None
+        raise SourceError(f"the index cannot be asked: {one_line(first_line(error), 300)}") from None
     return number_of(engine, "SELECT count(*) FROM chosen")
 
 
@@ -186,7 +187,9 @@ def choose_robots(engine: duckdb.DuckDBPyConnection, table: ds.Dataset) -> int:
             "(PARTITION BY url ORDER BY fetched_at DESC NULLS LAST, origin, origin_offset) = 1"
         )
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        raise SourceError(f"the index of robots.txt files cannot be asked: {one_line(_words(error), 300)}") from None
+        raise SourceError(
+            f"the index of robots.txt files cannot be asked: {one_line(first_line(error), 300)}"
+        ) from None
     finally:
         engine.unregister("index_files")
     return number_of(engine, "SELECT count(*) FROM robots")
@@ -208,7 +211,3 @@ def rows_of(engine: duckdb.DuckDBPyConnection, table: str) -> Iterator[pa.Table]
 
 def _if_there(names: list[str], column: str, kind: str = "VARCHAR") -> str:
     return f"TRY_CAST({column} AS {kind})" if column in names else f"NULL::{kind}"
-
-
-def _words(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -4,8 +4,6 @@ import hashlib
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Final, Self
@@ -13,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Final, Self
 from winnow.pipelines.fetch.live.unpacking import beginning
 from winnow.pipelines.fetch.outcome import Decision, Reason
 from winnow.pipelines.ingest.archives.http import HttpHead, decode_field
+from winnow.pipelines.store.buckets.retries import asked_wait
 from winnow.schemas.errors import StageError
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ __all__ = [
 HELD_BYTES: Final = 256 << 10  # of a body in memory; a longer one lies in a file without a name
 _PIECE: Final = 256 << 10
 _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
-_LONGEST_WAIT: Final = 86_400.0  # seconds that a Retry-After may ask for
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,15 +133,7 @@ class Response:
 
     def retry_after(self) -> float | None:
         """How many seconds it asks to wait, at most a day; None if it does not say."""
-        asked = (self.head.fields.get(b"retry-after") or [b""])[0]
-        if asked.isdigit():
-            return min(float(asked[:12]), _LONGEST_WAIT)
-        try:
-            moment = parsedate_to_datetime(asked.decode("ascii"))
-        except (ValueError, TypeError, IndexError, OverflowError):
-            return None
-        seconds = (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
-        return min(max(seconds, 0.0), _LONGEST_WAIT)
+        return asked_wait((self.head.fields.get(b"retry-after") or [b""])[0].decode("latin-1"))
 
     def decoded(self, most: int) -> bytes:
         """The first bytes of the content, at most so many, with its content codings undone."""

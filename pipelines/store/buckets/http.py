@@ -10,6 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from winnow.pipelines.store.buckets.bucket_store import Bucket, BucketStore, Clients, Piece
 from winnow.pipelines.store.buckets.retries import (
+    asked_wait,
     busy_error,
     cut_off_error,
     first_line,
@@ -142,8 +143,8 @@ class HttpBucket(Bucket):
         if status in (404, 410):
             raise FileNotFoundError
         if status in _BUSY:
-            asked = response.headers.get("Retry-After", "")
-            raise busy_error(_SERVER, status, response.reason, float(asked[:6]) if asked.isdigit() else 0.0)
+            asked = asked_wait(response.headers.get("Retry-After"))
+            raise busy_error(_SERVER, status, response.reason, asked or 0.0)
         if status not in (200, 206, 412, 416):
             raise refused_error(self._server, _SERVER, status, response.reason)
         return status, response.headers, body

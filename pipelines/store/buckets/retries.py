@@ -10,6 +10,8 @@ import itertools
 import random
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from winnow.schemas.errors import StoreError
@@ -19,6 +21,7 @@ FIRST_CONTACTS = 2  # before the service has ever answered this process: the add
 FIRST_WAIT_SECONDS = 0.1
 LONGEST_WAIT_SECONDS = 8.0
 LONGEST_ASKED_SECONDS = 60.0
+DAY_SECONDS = 86_400.0
 DEADLINE_SECONDS = 150.0  # no attempt begins later than this
 
 T = TypeVar("T")
@@ -75,6 +78,19 @@ def _wait(attempt: int) -> float:
     """Half of it is chance, so that many workers that were refused at once do not come back at once."""
     full: float = min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2 ** (attempt - 1))
     return full / 2 + random.random() * full / 2
+
+
+def asked_wait(value: str | None) -> float | None:
+    """The seconds for which a Retry-After header asks, as a number or a date, at most a day; None if for none."""
+    written = (value or "").strip()
+    if written.isascii() and written.isdigit():
+        return min(float(written[:12]), DAY_SECONDS)
+    try:
+        moment = parsedate_to_datetime(written)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    seconds = (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+    return min(max(seconds, 0.0), DAY_SECONDS)
 
 
 def first_line(error: Exception) -> str:
