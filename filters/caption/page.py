@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.caption.lists import MEDIA
+from winnow.filters.caption.lists import MEDIA, lengths_of
 from winnow.filters.caption.pages.crawl import (
     LOADED,
     PAGE,
@@ -82,7 +82,7 @@ class PageConfig:
 
 def wanted_keys(_config: PageConfig, batch: pa.RecordBatch) -> pa.Array:
     """For each picture, the keys of its address as shown and as loaded, and of the pages on which it was found."""
-    urls = batch.column(URL).filter(pa.array(_counts(batch.column(MEDIA)) > 0))
+    urls = batch.column(URL).filter(pa.array(lengths_of(batch.column(MEDIA)) > 0))
     pages = pa.array(list(chain(*referrers_of(batch.column(METADATA)))), pa.string())
     return pa.concat_arrays([keys_of(urls, SHOWN), keys_of(urls, LOADED), keys_of(pages, PAGE)])
 
@@ -194,7 +194,7 @@ def _distinct(
 
 
 def _layer(batch: pa.RecordBatch, shown: Mapping[bytes, _Shown]) -> pa.RecordBatch:
-    held = (_counts(batch.column(MEDIA)) > 0).tolist()
+    held = (lengths_of(batch.column(MEDIA)) > 0).tolist()
     urls = batch.column(URL)
     asked = zip(
         held,
@@ -235,12 +235,7 @@ def _images(
     images = batch.column(_columns(config)[0])
     items = images.flatten()
     keys, places = image_keys(items)
-    return np.repeat(np.arange(len(images)), _counts(images))[places], keys, places, items
-
-
-def _counts(lists: pa.ListArray) -> NDArray[np.int64]:
-    counts: NDArray[np.int64] = pc.fill_null(lists.value_lengths(), 0).to_numpy(zero_copy_only=False)
-    return counts
+    return np.repeat(np.arange(len(images)), lengths_of(images))[places], keys, places, items
 
 
 def _columns(config: PageConfig) -> tuple[str, str, str]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.caption.lists import MEDIA
+from winnow.filters.caption.lists import MEDIA, lengths_of
 from winnow.filters.caption.pages.crawl import SHOWING, SHOWN, image_keys, keys_of, of_kind
 from winnow.filters.operators import ANSWERS, STATUS, TEXT, Assets, ColumnName, Kernel, RowLookup, TextOperator
 from winnow.schemas.errors import RecipeError
@@ -85,11 +85,6 @@ def _columns(config: InterleavedConfig) -> tuple[str, ...]:
     return tuple(_column(config, leaf) for leaf in ("text", "parts", "images")) if config.reads_pages else ()
 
 
-def _counts(lists: pa.ListArray) -> Ints:
-    found: Ints = pc.fill_null(lists.value_lengths(), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
-
-
 class _Parts(NamedTuple):
     """The parts of pages whose text is the extractor's, in reading order."""
 
@@ -104,8 +99,8 @@ def _parts(config: InterleavedConfig, batch: pa.RecordBatch) -> _Parts:
         return _Parts(*(np.zeros(0, np.int64),) * 4)
     lists = batch.column(_column(config, "parts"))
     same = pc.equal(batch.column(TEXT), batch.column(_column(config, "text")).cast(pa.large_string()))
-    placed = pc.fill_null(same, False).to_numpy(zero_copy_only=False) & (_counts(batch.column(MEDIA)) == 0)
-    counts = _counts(lists)
+    placed = pc.fill_null(same, False).to_numpy(zero_copy_only=False) & (lengths_of(batch.column(MEDIA)) == 0)
+    counts = lengths_of(lists)
     parts = lists.flatten()
     rows = np.repeat(np.arange(len(lists)), counts)
     starts, ends, images = (
@@ -121,7 +116,7 @@ def _images(config: InterleavedConfig, batch: pa.RecordBatch, parts: _Parts) -> 
     if not len(parts.rows):
         return _Images(parts.rows, pa.array([], IMAGE)), parts.rows
     lists = batch.column(_column(config, "images"))
-    counts = _counts(lists)
+    counts = lengths_of(lists)
     shows = (parts.images >= 0) & (parts.images < counts[parts.rows])
     numbers = (np.cumsum(counts) - counts)[parts.rows] + parts.images
     used, which = np.unique(numbers[shows], return_inverse=True)
@@ -148,7 +143,7 @@ def wanted_keys(config: InterleavedConfig, batch: pa.RecordBatch) -> pa.Array:
 def offered_keys(config: InterleavedConfig, batch: pa.RecordBatch) -> tuple[Ints, pa.Array]:
     """Rows with a medium and an address offer this, pages those of the pictures that they show."""
     rows, keys = _addresses(config, batch)
-    having = np.flatnonzero(_counts(batch.column(MEDIA)) > 0)
+    having = np.flatnonzero(lengths_of(batch.column(MEDIA)) > 0)
     own = keys_of(batch.column(URL).take(pa.array(having)), SHOWN)
     there = own.is_valid()
     held = having[there.to_numpy(zero_copy_only=False)]
@@ -180,7 +175,7 @@ def _of_first(column: pa.Array) -> pa.Array:
     """The number of each row's first medium, or the row's own where the column is no list."""
     if not pa.types.is_list(column.type):
         return _numbers(column)
-    counts = _counts(column)
+    counts = lengths_of(column)
     first = pa.array(np.cumsum(counts) - counts, mask=counts == 0)
     return _numbers(column.flatten()).take(first)
 
@@ -310,7 +305,7 @@ def _numbered(rows: Ints, answers: Ints, pages: Ints) -> tuple[_Items, Ints]:
 def _unplaced(batch: pa.RecordBatch, pages: NDArray[np.bool_]) -> _Nodes:
     """Of rows that are no pages: their media, then their text."""
     media = batch.column(MEDIA)
-    counts = _counts(media)
+    counts = lengths_of(media)
     owners = np.repeat(np.arange(len(media)), counts)
     types = pc.list_element(pc.split_pattern(pc.struct_field(media.flatten(), "mime"), "/", max_splits=1), 0)
     known = pc.is_in(types, value_set=pa.array(["image", "video", "audio"]))
@@ -343,7 +338,7 @@ def _of_media(
 ) -> dict[str, pa.Array]:
     """The columns with a value for each medium: those of pages' pictures, or the row's own."""
     own = batch.column(MEDIA).cast(_ONE)
-    counts = _counts(own)
+    counts = lengths_of(own)
     taken = pa.array(items.answers)
     shown = answers.column("media").take(taken).flatten()
     ids = [one.hex() for one in answers.column("id").take(taken).to_pylist()]
@@ -379,7 +374,7 @@ def _of_own(column: pa.Array, counts: Ints) -> pa.Array:
     owners = np.repeat(np.arange(len(column)), counts)
     if not pa.types.is_list(column.type):
         return _numbers(column).take(pa.array(owners))
-    own = _counts(column)
+    own = lengths_of(column)
     within = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
     at = pa.array((np.cumsum(own) - own)[owners] + within, mask=(own != counts)[owners])
     return _numbers(column.flatten()).take(at)

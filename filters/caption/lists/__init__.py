@@ -29,11 +29,16 @@ class Captions:
         return composed_texts(self.as_written).texts
 
 
+def lengths_of(lists: pa.ListArray) -> NDArray[np.int64]:
+    """How many values each list has; null is none."""
+    found: NDArray[np.int64] = pc.fill_null(lists.value_lengths(), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
+
+
 def captions_of(batch: pa.RecordBatch, column: str = CAPTIONS) -> Captions:
     """The captions in a column of a batch that has `MEDIA` too; null is none."""
     captions = batch.column(column)
-    counts = pc.fill_null(captions.value_lengths(), 0).to_numpy(zero_copy_only=False)
-    media = pc.fill_null(batch.column(MEDIA).value_lengths(), 0).to_numpy(zero_copy_only=False)
+    counts, media = lengths_of(captions), lengths_of(batch.column(MEDIA))
     absent = np.where(media > 0, NO_CAPTIONS, NO_MEDIA)
     texts = pc.struct_field(captions.flatten(), "text").cast(pa.large_string())
     return Captions(texts, _offsets(counts), np.where(counts > 0, "ok", absent).tolist())

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.filters.caption.lists import lengths_of
 from winnow.filters.operators import KEYS
 from winnow.filters.url.canonical import CanonicalConfig, canonical
 from winnow.schemas.rows import referrers
@@ -78,8 +79,7 @@ def image_keys(images: pa.StructArray) -> tuple[pa.Array, NDArray[np.int64]]:
     others = pc.struct_field(images, "candidates")
     urls = pa.concat_arrays([pc.struct_field(images, "src"), others.flatten()])
     own = np.arange(len(images))
-    counts = pc.fill_null(others.value_lengths(), 0).to_numpy(zero_copy_only=False)
-    places = np.concatenate([own, np.repeat(own, counts)])
+    places = np.concatenate([own, np.repeat(own, lengths_of(others))])
     order = np.lexsort((np.arange(len(places)), places))
     return keys_of(urls.take(pa.array(order)), SHOWN), places[order]
 
