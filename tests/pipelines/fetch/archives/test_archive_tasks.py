@@ -1,8 +1,8 @@
 """Tasks of an archive: on an engine and in one process, whatever the order, and after being killed."""
 
 import multiprocessing
-import os
-import signal
+import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -122,22 +122,35 @@ def test_whenever_a_run_is_killed_the_next_one_ends_with_the_same_objects(
 ) -> None:
     random = Random(11)
     context = multiprocessing.get_context("fork")
+    left, due, gone = 0, threading.Event(), threading.Event()
 
-    def slowly(_path: str, number: int) -> Answer | None:
-        time.sleep(0.02)
+    def held(_path: str, number: int) -> Answer | None:
+        """Answers so many requests, and then none until whoever asks is dead."""
+        nonlocal left
+        left -= 1
+        if left == 0:
+            due.set()
+        if left <= 0:
+            gone.wait(30)
         return Answer(206, cut=300) if number % 5 == 0 else None
 
     killed = 0
-    with Server(crawl.folder, slowly) as server:
+    with Server(crawl.folder, held) as server:
         for _ in range(8):
+            left = random.randrange(1, 12)
+            due.clear()
+            gone.clear()
             process = context.Process(target=_fetch, args=(tmp_path, crawl, server.address))
             process.start()
-            process.join(random.uniform(0.2, 2.5))
-            if process.exitcode is None:
-                assert process.pid is not None
-                os.kill(process.pid, signal.SIGKILL)
-                process.join()
+            while process.is_alive() and not due.wait(0.05):
+                pass
+            if due.is_set():
+                time.sleep(random.uniform(0, 0.1))
+                process.kill()
                 killed += 1
+            process.join()
+            gone.set()
+        left = sys.maxsize
         asked = asked_for(tmp_path, crawl, server.address)
         asked.objects.clear_unfinished()
         plan = plan_archive(asked)
