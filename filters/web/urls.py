@@ -127,8 +127,11 @@ def canonical_host(host: str) -> str | None:
     """A host name in lower-case ASCII, or an IP address without brackets; None if it is neither."""
     if host.startswith("["):
         return _ipv6(host[1:-1]) if host.endswith("]") else None
-    if len(host) > 3 * MAX_HOST_CHARACTERS:
-        return None
+    return None if len(host) > 3 * MAX_HOST_CHARACTERS else _ascii_host(host)
+
+
+@lru_cache(maxsize=CACHED_HOSTS // 4)
+def _ascii_host(host: str) -> str | None:
     if not host.isascii() or "%" in host:
         try:
             host = idna.uts46_remap(unquote_to_bytes(host).decode(), std3_rules=False)

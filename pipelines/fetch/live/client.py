@@ -1,8 +1,7 @@
 """Asks one address at a time, under every limit of `fetch`, and keeps what was sent and what came as it was.
 
-h11 cuts the body out of the stream. It is told only the fields of the header that say where the body ends, so a line
-elsewhere in the header that is no field does not lose the response, and the header is kept as it came. aiohttp keeps
-no header as it came, limits no header as a whole and knows no least rate, which is why it is not used here.
+The header is kept as it came. aiohttp keeps no header as it came, limits no header as a whole and knows no least rate,
+which is why it is not used here.
 
 Cookies are not kept, proxies of the environment are not used, and certificates are always verified. Memory: for each
 request at once, 256 KiB of its body and 128 KiB of what waits to be read; longer bodies lie in files.
@@ -12,14 +11,12 @@ import asyncio
 import re
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeAlias
 from urllib.parse import quote
-
-import h11
 
 from winnow.pipelines.fetch.live.connection import (
     BrokenError,
@@ -31,6 +28,7 @@ from winnow.pipelines.fetch.live.connection import (
     words_of,
 )
 from winnow.pipelines.fetch.live.exchange import Body, Conditions, Failed, Followed, Hop, Response
+from winnow.pipelines.fetch.live.framing import FramingError, framing_of
 from winnow.pipelines.fetch.live.names import Names
 from winnow.pipelines.fetch.live.places import Place, place_of
 from winnow.pipelines.fetch.live.unpacking import unpacked_size
@@ -53,7 +51,6 @@ _FIRST_LOOK_BYTES: Final = 64 << 10  # of a packed body, after which it is unpac
 _FEW_PACKED_BYTES: Final = 256 << 10  # that are unpacked at once, if they hold few bytes; others beside the event loop
 _FEW_BYTES: Final = 2 << 20
 _SENDABLE: Final = re.compile(r"[!-~]([ -~]{0,1022}[!-~])?")
-_NO_VALUE: Final = frozenset((b"", b"identity"))
 
 
 def user_agent(config: FetchConfig) -> str:
@@ -76,13 +73,13 @@ class Client:
     """
 
     def __init__(self, config: FetchConfig, names: Names, scratch: Path, *, tls: ssl.SSLContext | None = None) -> None:
-        allow_connections(config.at_once)
+        idle = allow_connections(config.at_once)
         self._config = config
         self._names = names
         self._scratch = scratch
         self._tls = tls or ssl.create_default_context()
         self._agent = user_agent(config)
-        self._idle = Connections(config.at_once)
+        self._idle = Connections(idle)
 
     async def __aenter__(self) -> Self:
         return self
@@ -142,12 +139,12 @@ class Client:
     async def _exchanged(self, place: Place, conditions: Conditions, exchange: "_Exchange") -> tuple[Connection, bytes]:
         """One request and its response; a connection that was closed while it waited is replaced once."""
         key = (place.scheme, place.host, place.port)
-        protocol, request = self._request(place, conditions)
+        request = self._request(place, conditions)
         connection = self._idle.take(key) or await self._connected(place)
         while True:
             is_whole = False
             try:
-                is_whole = await exchange.run(connection, protocol, request)
+                is_whole = await exchange.run(connection, request)
                 break
             except BrokenError as error:
                 if not (error.reason is Reason.CUT_OFF and connection.is_used and exchange.received == 0):
@@ -157,7 +154,6 @@ class Client:
                     self._idle.keep(key, connection)
                 else:
                     connection.close()
-            protocol, request = self._request(place, conditions)
             connection = await self._connected(place)
         return connection, request
 
@@ -173,21 +169,18 @@ class Client:
         tls = self._tls if place.scheme == "https" else None
         return await connect(targets, place.host, tls, seconds)
 
-    def _request(self, place: Place, conditions: Conditions) -> tuple[h11.Connection, bytes]:
-        """The request, and the protocol's state after it."""
-        fields = [
-            ("Host", place.authority),
-            ("User-Agent", self._agent),
-            ("Accept", "*/*"),
-            ("Accept-Encoding", _ACCEPTED),
-        ]
-        for name, value in (("If-None-Match", conditions.etag), ("If-Modified-Since", conditions.last_modified)):
-            if value and _SENDABLE.fullmatch(value):  # a server wrote it
-                fields.append((name, value))
-        protocol = h11.Connection(h11.CLIENT)
-        request = protocol.send(h11.Request(method="GET", target=place.target, headers=fields)) or b""
-        protocol.send(h11.EndOfMessage())
-        return protocol, request
+    def _request(self, place: Place, conditions: Conditions) -> bytes:
+        fields = {
+            "Host": place.authority,
+            "User-Agent": self._agent,
+            "Accept": "*/*",
+            "Accept-Encoding": _ACCEPTED,
+        }
+        known = {"If-None-Match": conditions.etag, "If-Modified-Since": conditions.last_modified}
+        # A server wrote them.
+        fields |= {name: value for name, value in known.items() if value and _SENDABLE.fullmatch(value)}
+        lines = [f"GET {place.target} HTTP/1.1", *map(": ".join, fields.items()), "", ""]
+        return "\r\n".join(lines).encode("ascii")
 
 
 class _Exchange:
@@ -202,14 +195,14 @@ class _Exchange:
         self.head = HttpHead(0, None, {})
         self.received = 0
 
-    async def run(self, connection: Connection, protocol: h11.Connection, request: bytes) -> bool:
+    async def run(self, connection: Connection, request: bytes) -> bool:
         """Sends the request and reads the response; whether the connection can take another."""
         before = connection.received
         pace = Pace(connection, self._config)
         try:
             await connection.send(request)
             rest = await self._read_header(pace)
-            return await self._read_body(pace, protocol, rest)
+            return await self._read_body(pace, rest)
         except OSError as error:
             raise BrokenError(Reason.CUT_OFF, words_of(error)) from None
         finally:
@@ -251,7 +244,7 @@ class _Exchange:
             del buffer[: end.end()]
             looked = 0
 
-    async def _read_body(self, pace: Pace, protocol: h11.Connection, rest: bytes) -> bool:
+    async def _read_body(self, pace: Pace, rest: bytes) -> bool:
         """Reads the body to its end; whether the connection can take another request."""
         code = self.head.status
         assert code is not None
@@ -260,39 +253,36 @@ class _Exchange:
         if len(codings) > MAX_CODINGS:
             raise BrokenError(Reason.PROTOCOL, f"more than {MAX_CODINGS} content codings")
         self._check_declared(counts)
-        came, is_end = len(rest), False
+        came = len(rest)
         try:
-            protocol.receive_data(_framing(self.header, self.head) + rest)
-            protocol.next_event()
-            while True:
-                event = protocol.next_event()
-                if isinstance(event, h11.Data):
-                    self.body.add(event.data)
-                    if self.body.size > self._max_bytes and counts:
-                        raise _too_large(self._max_bytes)
-                    if not counts and self.body.size >= _ERROR_BYTES:
-                        return False
-                    if codings and counts and self.body.size >= self._next_look:
-                        self._next_look *= 4
-                        await self._check_unpacked(codings)
-                elif event is h11.NEED_DATA:
-                    piece = await pace.receive()
-                    came += len(piece)
-                    if came - self.body.size > _FRAMING_BYTES + self.body.size:
-                        raise BrokenError(Reason.PROTOCOL, "its chunks are mostly not content")
-                    is_end = not piece
-                    protocol.receive_data(piece)
-                else:
-                    break
-        except h11.RemoteProtocolError as error:
-            if not counts:  # its status says enough
-                return False
-            reason = Reason.CUT_OFF if is_end else Reason.PROTOCOL
-            raise BrokenError(reason, f"{error}"[:200]) from None
+            framing = framing_of(self.header, self.head)
+            is_enough = bool(rest) and await self._take(framing.content(rest), codings, counts)
+            while not (framing.is_whole or is_enough):
+                received = await pace.receive()
+                came += len(received)
+                if came - self.body.size > _FRAMING_BYTES + self.body.size:
+                    raise BrokenError(Reason.PROTOCOL, "its chunks are mostly not content")
+                is_enough = await self._take(framing.content(received), codings, counts)
+        except FramingError:
+            if counts:
+                raise
+            return False  # its status says enough
         if codings and counts:
             await self._check_unpacked(codings)
-        is_done = protocol.our_state is h11.DONE and protocol.their_state is h11.DONE
-        return is_done and protocol.trailing_data == (b"", False)
+        return framing.takes_another and not is_enough
+
+    async def _take(self, pieces: Iterator[bytes], codings: list[str], counts: bool) -> bool:
+        """Adds to the body; whether no more of it is wanted."""
+        for piece in pieces:
+            self.body.add(piece)
+            if self.body.size > self._max_bytes and counts:
+                raise _too_large(self._max_bytes)
+            if not counts and self.body.size >= _ERROR_BYTES:
+                return True
+            if codings and counts and self.body.size >= self._next_look:
+                self._next_look *= 4
+                await self._check_unpacked(codings)
+        return False
 
     def _check_declared(self, counts: bool) -> None:
         """Refuses a body that says it is too large, before any of it is read."""
@@ -309,16 +299,6 @@ class _Exchange:
             raise BrokenError(
                 Reason.BOMB, f"{self.body.size:,} bytes unpack to more than {self._max_bytes:,} (fetch.max_bytes)"
             )
-
-
-def _framing(header: bytes, head: HttpHead) -> bytes:
-    """The part of a header that says where the body ends."""
-    version = b"1.0" if header.startswith(b"HTTP/1.0") else b"1.1"
-    lines = [b"HTTP/%b %d " % (version, head.status or 0)]
-    for name in (b"content-length", b"transfer-encoding", b"connection"):
-        values = head.fields.get(name, ())
-        lines += (b"%b: %b" % (name, value) for value in values if value.lower() not in _NO_VALUE)
-    return b"\r\n".join((*lines, b"", b""))
 
 
 def _too_large(most: int) -> BrokenError:

@@ -26,6 +26,7 @@ BUFFER_BYTES: Final = 64 << 10
 _NEXT_ADDRESS_SECONDS: Final = 0.25  # RFC 8305: until the next address of a host is tried beside the first
 _IDLE_SECONDS: Final = 15.0
 _OTHER_FILES: Final = 256  # that a process has open
+_IDLE_FOR_EACH: Final = 4  # connections that wait, for each request at once
 
 
 class BrokenError(Exception):
@@ -119,18 +120,23 @@ class Pace:
         self._end = self._clock() + self._silence
 
 
-def allow_connections(most: int) -> None:
-    """Lets this process have so many connections, and a file for the body of each; RecipeError if it may not."""
+def allow_connections(most: int) -> int:
+    """Lets this process have so many connections, and a file for the body of each; RecipeError if it may not.
+
+    Returns how many may stay open between requests: a crawl goes round among many more hosts than it asks at once.
+    """
     needed = 2 * most + _OTHER_FILES
+    wanted = needed + _IDLE_FOR_EACH * most
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= needed:
-        return
-    if hard != resource.RLIM_INFINITY and hard < needed:
+    files = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
+    if files < needed:
         raise RecipeError(
             f"fetch.at_once: {most:,} needs {needed:,} open files, and the system allows {hard:,}: set at_once to "
             f"{max(1, (hard - _OTHER_FILES) // 2):,} or less, or raise the limit (ulimit -Hn)"
         )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    if soft != resource.RLIM_INFINITY and soft < files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    return max(most, files - needed)
 
 
 async def connect(targets: Sequence[Target], host: str, tls: ssl.SSLContext | None, seconds: float) -> Connection:

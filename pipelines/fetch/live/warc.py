@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from winnow.pipelines.fetch.live.exchange import Hop, Response
@@ -133,10 +134,12 @@ def _lines(fields: Iterable[tuple[str, object]]) -> bytes:
     return b"".join(f"{name}: {' '.join(str(value).split())}\r\n".encode("utf-8", "replace") for name, value in fields)
 
 
+@lru_cache(16)  # the records of a response name each other
 def _urn(kind: str, url: str, began: int) -> str:
     return f"<urn:uuid:{uuid.UUID(bytes=digest('warc', kind, url, began), version=5)}>"
 
 
+@lru_cache(16)
 def _date(began: int) -> str:
     return f"{_EPOCH + timedelta(microseconds=began):%Y-%m-%dT%H:%M:%S.%fZ}"
 
