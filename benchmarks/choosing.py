@@ -213,7 +213,7 @@ def _make_candidates(steps: JobSteps, shards: int, rows: int) -> None:
         number, chance = _rows_of(shard, rows), np.random.default_rng(shard)
         count = len(number)
         split = chance.integers(0, 1 << 63, count).astype(np.uint64)
-        values = {
+        values: dict[str, NDArray[np.generic]] = {
             "row": np.arange(count, dtype=np.uint32),
             "high": chance.integers(0, 1 << 62, count).astype(np.uint64),
             "low": number,
@@ -226,8 +226,7 @@ def _make_candidates(steps: JobSteps, shards: int, rows: int) -> None:
             "stages": np.full(count, 3, np.uint32),
             "band0": ordered_key(chance.beta(5, 1, count)),
         }
-        for name, one in values.items():
-            columns.save(shard, name, one)
+        columns.put(shard, values)
     listed = (ListedShard(f"crawl-{shard:05d}", "crawl", len(_rows_of(shard, rows)), {}) for shard in range(shards))
     path = put_shard_list(steps.objects, "shards", listed, f"{steps.scratch}/")
     steps.objects.put(f"{steps.scratch}/list", path.encode())

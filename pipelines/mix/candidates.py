@@ -165,11 +165,6 @@ class CandidateFinder:
         stay = excluded == 0
         return {name: values[stay] for name, values in part.items()}
 
-    @property
-    def names(self) -> list[str]:
-        """The columns of candidates."""
-        return [*self._column_types(), DROPPED_OF, DROPPED_ITEM]
-
     def _column_types(self) -> dict[str, Any]:
         found: dict[str, Any] = {"row": np.uint32, "high": np.uint64, "low": np.uint64, "cell": np.uint32}
         found |= {"bytes": np.int64, "units": np.int64, "draw": np.uint64}

@@ -1,16 +1,17 @@
 """Takes the inventory for a mixture: one pass over the store that counts candidates and stores their numbers.
 
 Tasks decide the rows and find the candidates of each shard. The numbers that planning needs, some 60 bytes per
-candidate, are then in a scratch folder: on this machine's disk, where one process plans them, or where all tasks reach
-them.
+candidate, are then in a scratch folder: in memory and on this machine's disk, where one process plans them, or where
+all tasks reach them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from functools import partial
 
 import numpy as np
+import orjson
 
 from winnow.filters.duplicates.components import Edges, components, growing_forests, merge_forests
 from winnow.filters.duplicates.kind import kinds_split_by
@@ -19,7 +20,7 @@ from winnow.pipelines.binding.mixture import BoundMix
 from winnow.pipelines.mix.candidates import CandidateFinder, Cell, ShardCandidates
 from winnow.pipelines.mix.dropped_media import NO_MEDIA_DROPPED, DroppedMedia
 from winnow.pipelines.mix.passes import MOST_PLACES, Arrays, Pass, Passes, PassesHere, PassesInTasks
-from winnow.pipelines.mix.scratch import Scratch
+from winnow.pipelines.mix.scratch import HeldScratch, Scratch
 from winnow.pipelines.mix.tokens import EDIT_UNMEASURED, STATUSES
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.rules.decision_tasks import DecisionTasks, pinned_tasks
@@ -39,9 +40,6 @@ from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.mixture import Amount
 from winnow.schemas.recipe import EditEntry
-
-if TYPE_CHECKING:
-    from winnow.pipelines.running.job_steps import JobSteps
 
 MOST_JOINED = 1 << 22
 """Clusters of several kinds that share rows, which the driver joins in some 140 bytes each where tasks plan."""
@@ -138,11 +136,9 @@ class _InventoryTasks:
             yield counted
 
     def _put(self, number: int, source: str, found: ShardCandidates) -> None:
-        columns, steps = self.columns, self.decisions.steps
-        for name, values in found.columns.items():
-            columns.save(number, _LOCAL if name == "cell" else name, values)
-        names = np.array([_cell_key(replace(cell, source=source)) for cell in found.cells], np.object_)
-        put_numbers(steps.objects, steps.scratch, _CELLS, number, {"names": names})
+        names = [_cell_key(replace(cell, source=source)) for cell in found.cells]
+        columns = {_LOCAL if name == "cell" else name: values for name, values in found.columns.items()}
+        self.columns.put(number, columns | {_CELLS: np.frombuffer(orjson.dumps(names), np.uint8)})
 
     @property
     def columns(self) -> Scratch:
@@ -184,7 +180,7 @@ def take_inventory(
     candidates = kept.samples - sum(amount.samples for amount in left_out.values())
     ordered = tuple(sorted(cells))
     passes = _passes(tasks, candidates, jobs, opened)
-    passes.run(_NumberCells(given=_cell_names(ordered), steps=steps))
+    passes.run(_NumberCells(given=_cell_names(ordered)))
     return Inventory(
         passes,
         passes.columns,
@@ -205,15 +201,10 @@ def _passes(tasks: _InventoryTasks, candidates: int, jobs: Jobs, opened: ExitSta
     if candidates > rows_here():
         return PassesInTasks(there, replace(shards, most_groups=min(shards.most_groups, MOST_PLACES)), steps, jobs)
     if isinstance(steps.objects, LocalStore):
-        return PassesHere(there, len(shards.all))
-    here = Scratch(opened.enter_context(HERE.folder("mix")).objects, _COLUMNS)
-    names = [_LOCAL if name == "cell" else name for name in tasks.finder.names]
-
-    def bring(shard: int) -> None:
-        for name in names:
-            here.save(shard, name, there.load(shard, name))
-
-    for _ in map_in_order(bring, range(len(shards.all)), THREADS):
+        here = HeldScratch(there.objects, there.folder)
+    else:
+        here = HeldScratch(opened.enter_context(HERE.folder("mix")).objects, _COLUMNS)
+    for _ in map_in_order(partial(here.bring, there), range(len(shards.all)), THREADS):
         pass
     return PassesHere(here, len(shards.all))
 
@@ -223,12 +214,11 @@ class _NumberCells(Pass):
     """Numbers the cells of candidates among all cells."""
 
     name = "Cells"
-    steps: "JobSteps"
 
     def of_shard(self, columns: Scratch, shard: int) -> Arrays:
         """Save the column `cell`."""
-        names = read_numbers(self.steps.objects, self.steps.scratch, _CELLS, shard)["names"]
-        at = np.searchsorted(self.given["names"], names)
+        names = orjson.loads(columns.load(shard, _CELLS).tobytes())
+        at = np.searchsorted(self.given["names"], np.array(names, np.object_))
         columns.save(shard, "cell", self.given["numbers"][at][columns.load(shard, _LOCAL)].astype(np.uint32))
         return _NOTHING
 
