@@ -36,12 +36,18 @@ def flaw_of(member: memoryview, url: str) -> str | None:
         return found
     if found.kind not in _KINDS:
         return f"a record of the type {one_line(found.kind.decode('latin-1'), 20)}"
-    target = found.target.strip(b"<> \t").decode("utf-8", "replace")
-    if target != url and (canonical_url(target) or target) != canonical_url(url):
-        return f"a record of another address: {one_line(target, _SHOWN)}"
+    if (flaw := address_flaw(found.target.strip(b"<> \t").decode("utf-8", "replace"), url)) is not None:
+        return flaw
     if int.from_bytes(member[-4:], "little") == found.size & 0xFFFFFFFF:
         return None
     return _whole(member)
+
+
+def address_flaw(target: str, url: str) -> str | None:
+    """Why a record of one address is none of another; None if both are the same address."""
+    if target == url or (canonical_url(target) or target) == canonical_url(url):
+        return None
+    return f"a record of another address: {one_line(target, _SHOWN)}"
 
 
 @dataclass(frozen=True, slots=True)

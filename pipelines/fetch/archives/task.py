@@ -139,7 +139,7 @@ def _refer(asked: ArchiveAsk, task: ArchiveTask, planned: pa.Table, rows: _Rows,
     lengths = np.where(wanted, planned["length"].to_numpy(), 0)
     rows.offsets = np.where(wanted, len(head) + np.cumsum(lengths) - lengths, -1)
     rows.reasons = [reason or Reason.OK for reason in rows.reasons]
-    ranges = planned.select(["origin", "origin_offset", "length"]).filter(pa.array(wanted))
+    ranges = planned.select(["url", "origin", "origin_offset", "length"]).filter(pa.array(wanted))
     tell(len(rows.urls), int(lengths.sum()))
     return _put(
         asked, task, planned, rows, partial(put_references, asked.objects, task.name, asked.query.data, head, ranges)

@@ -101,7 +101,8 @@ def test_what_came_is_committed_though_nothing_more_comes_and_a_kill_loses_none_
 def test_a_slow_crawl_makes_few_segments_and_a_fast_one_loses_half_a_minute() -> None:
     def segments(rows_a_second: float, seconds: int) -> list[tuple[int, int]]:
         """The seconds and the rows of each segment."""
-        made, age = [], 0
+        made: list[tuple[int, int]] = []
+        age = 0
         for _ in range(seconds):
             age += 1
             if age >= longest_age(len(made), int(age * rows_a_second)):

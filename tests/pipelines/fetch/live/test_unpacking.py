@@ -83,9 +83,9 @@ def test_many_empty_parts_need_one_decoder(monkeypatch: pytest.MonkeyPatch) -> N
     made = []
     decompressor = zstandard.ZstdDecompressor
 
-    def counted(**settings: int) -> zstandard.ZstdDecompressor:
-        made.append(settings)
-        return decompressor(**settings)
+    def counted(*, max_window_size: int) -> zstandard.ZstdDecompressor:
+        made.append(max_window_size)
+        return decompressor(max_window_size=max_window_size)
 
     monkeypatch.setattr(zstandard, "ZstdDecompressor", counted)
     packed = zstandard.ZstdCompressor().compress(b"") * 50_000
