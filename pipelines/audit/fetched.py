@@ -126,10 +126,11 @@ def _wrong(objects: ObjectStore, path: str, rows: pa.Table, found: FetchedFound)
             yield f"{path}: {url[:200]}: is {decision}, and names {warc or 'no record'}"
         elif warc is not None:
             named.setdefault(f"{folder}/{warc}", []).append((offset, length, final or canonical or url))
+    referred = RangedObjects(open_location(f"{objects.root}/{folder}"))
     for warc, places in sorted(named.items()):
         places.sort()
         if not objects.exists(warc):
-            if not RangedObjects(open_location(f"{objects.root}/{folder}")).exists(warc.removeprefix(f"{folder}/")):
+            if not referred.exists(warc.removeprefix(f"{folder}/")):
                 yield f"{path}: names {warc}, which does not exist; remove {path}, and run winnow fetch again"
             continue  # its bytes are where they were: reading them again is ingest's
         with closing(objects.open(warc)) as stream:

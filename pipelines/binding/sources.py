@@ -213,8 +213,10 @@ def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
             raise SourceError(f"{named}.root: {address} is a file; give its folder, and name the file in 'files'")
     names = source.columns
     objects = _opened(address, named)
+    flaw_of = None
     if source.commoncrawl is not None and source.commoncrawl.fetch == "by_reference":
-        objects = RangedObjects(objects)
+        objects = referred = RangedObjects(objects)
+        flaw_of = referred.flaw_of
     return IngestSource(
         rows=SourceRows(source.name, source.source_class, source.licence, tuple(sorted(set(source.accept_status)))),
         objects=objects,
@@ -225,6 +227,7 @@ def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
         on_schema_mismatch=source.on_schema_mismatch,
         place=str(source.place) if source.place.file else "",
         fetched_by=f"winnow fetch {shlex.quote(recipe.file)}" if source.is_fetched else "",
+        flaw_of=flaw_of,
     )
 
 

@@ -156,6 +156,7 @@ QUARANTINE_REASONS = {
     "missing_media": "a row or a sample has no usable medium and no text",
     "corrupt_table": "a Parquet footer, row group or page, or an Arrow stream or batch, that cannot be read",
     "duplicate_id": "a second sample with the same source, file and key",
+    "no_record": "not the record that an archive's index says is there",
     "known_harm": "a medium is on a list of known harm",
     "killed_worker": "its worker died on it three times",
     "reader_failed": "winnow, or a library that it reads with, failed on it, which is a fault of theirs",

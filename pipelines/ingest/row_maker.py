@@ -36,6 +36,9 @@ class RowMaker:
         return unless_it_fails(record, self._row, record, path, etag)
 
     def _row(self, record: Record, path: str, etag: str) -> Row | Dropped | Unreadable:
+        flaw_of = self._source.flaw_of
+        if flaw_of is not None and (flaw := flaw_of(path, record.span.offset, record.url)) is not None:
+            return Unreadable(record.span, "no_record", flaw, record.key)
         in_folder = format_of(self._source.format, path).has_sidecars
         if in_folder:
             if is_caption_table(path):

@@ -13,6 +13,7 @@ from winnow.filters.extras import required_package
 from winnow.filters.page.opt_out import OptOutConfig
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.sources import source_root, store_record
+from winnow.pipelines.fetch.archives.references import RangedObjects
 from winnow.pipelines.fetch.facts import FetchedSource, fetched_source
 from winnow.pipelines.fetch.outcome import Reason
 from winnow.pipelines.fetch.progress import Progress
@@ -21,6 +22,7 @@ from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.hiding.matching import Matcher
 from winnow.pipelines.store.hiding.scans import load_hiding
+from winnow.pipelines.store.layout import FETCHED_WARCS
 from winnow.pipelines.store.leases.command_lease import one_command, writing_lease
 from winnow.pipelines.store.location import open_location
 from winnow.runners.engines.engine import Engine
@@ -87,6 +89,17 @@ def fetch(
         for source in left:
             one.run(source, planned[source.name])
         return [one.ended(source) for source in left]
+
+
+def without_records(recipe: BoundRecipe) -> list[FetchedSource]:
+    """The sources that were fetched and gave no record, so that the next stage would stop."""
+    places = (
+        (source.name, open_location(source_root(recipe.config, source))) for source in _chosen(recipe.config, ALL)
+    )
+    empty = [
+        (name, objects) for name, objects in places if next(RangedObjects(objects).list(FETCHED_WARCS), None) is None
+    ]
+    return [found for name, objects in empty if (found := fetched_source(objects, name)).addresses]
 
 
 def _chosen(recipe: Recipe, wanted: Wanted) -> Sequence[SourceConfig]:
@@ -189,7 +202,13 @@ class _Command:
         return None if path is None else self.recipe.located(path)
 
     def _plan_archive(self, source: SourceConfig, query: ArchiveQuery) -> _Planned:
-        from winnow.pipelines.fetch.archives.stage import ArchiveAsk, fetch_archive, pending_tasks, plan_archive
+        from winnow.pipelines.fetch.archives.stage import (
+            ArchiveAsk,
+            fetch_archive,
+            has_ended,
+            pending_tasks,
+            plan_archive,
+        )
 
         located = replace(
             query,
@@ -213,12 +232,13 @@ class _Command:
         if not plan.records and not plan.not_in_index:
             raise SourceError("no record of the index is asked for; correct 'where', or the list beside it")
         left = pending_tasks(plan, asked)
+        is_any_left = bool(left) or not has_ended(asked)
         costs = planned_archive(source.name, plan)
         if self.engine.name == "local" and not self.engine.workers:  # this process fills a line
-            return _Planned(costs, bool(left), partial(fetch_archive, plan, asked))
+            return _Planned(costs, is_any_left, partial(fetch_archive, plan, asked))
         asked = replace(asked, workers=self.engine.processes)
         polled = partial(_done_of, left, plan, replace(asked, refetch=frozenset()))
-        return _Planned(costs, bool(left), partial(self._run_archive, plan, asked, left), polled)
+        return _Planned(costs, is_any_left, partial(self._run_archive, plan, asked, left), polled)
 
     def _run_archive(
         self, plan: "ArchivePlan", asked: "ArchiveAsk", left: "Sequence[ArchiveTask]", tell: Callable[[Progress], None]

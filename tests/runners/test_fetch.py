@@ -211,3 +211,16 @@ def test_garbage_collection_removes_what_a_killed_fetch_was_writing_and_nothing_
     told(capsys, "gc", file, "--keep", "1")
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
     assert "audit   clean" in told(capsys, "audit", file)
+
+
+def test_a_fetch_without_any_record_says_what_to_do_instead_of_a_run(
+    tmp_path: Path, served: tuple[Crawl, Server], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "list.txt").write_text("https://nowhere.is/\n")
+    file = recipe(tmp_path, served)
+    Path(file).write_text(Path(file).read_text().replace("where: \"content_languages = 'isl'\"", "addresses: list.txt"))
+    for _ in range(2):
+        said = told(capsys, "fetch", file)
+        assert_told(said, "next … isl: no address gave a record", f"winnow fetch {file} --refetch reason=")
+        assert f"winnow run {file}" not in said
+    assert_told(told(capsys, "run", file, status=1), "no address gave a record")

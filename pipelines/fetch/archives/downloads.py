@@ -13,11 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
-from urllib.parse import quote, urlsplit
-from urllib.request import getproxies, proxy_bypass
+from urllib.parse import quote
 
 from winnow.filters.extras import required_package
 from winnow.pipelines.fetch.outcome import Again, Reason
+from winnow.pipelines.store.buckets.http import proxy_of
 from winnow.pipelines.store.buckets.retries import asked_wait
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.location import open_location
@@ -211,7 +211,7 @@ class HttpRanges:
                 headers={"User-Agent": agent, "Accept-Encoding": "identity"},
                 auto_decompress=False,
                 read_bufsize=_CHUNK_BYTES,
-                trust_env=_behind_proxy(self._data),  # costs a thread for each request
+                trust_env=proxy_of(self._data) is not None,  # costs a thread for each request
                 cookie_jar=package.DummyCookieJar(),
             )
         return self._session
@@ -378,12 +378,6 @@ class Gate:
             self._allowed = max(1.0, self._allowed / 2)
         seconds = _wait(self._refusals, purpose) if asked is None else min(asked, LONGEST_RETRY_AFTER_SECONDS)
         self._until = max(self._until, now + seconds)
-
-
-def _behind_proxy(address: str) -> bool:
-    """Whether the environment names a proxy for an address."""
-    parts = urlsplit(address)
-    return parts.scheme in getproxies() and not proxy_bypass(parts.hostname or "")
 
 
 def _wait(attempt: int, purpose: str) -> float:

@@ -19,7 +19,9 @@ from winnow.schemas.problems import one_line
 _FIRST_BYTES: Final = 1 << 10  # inflate to more than nearly every header
 _FIRST_SIZE: Final = 2 << 10
 _MOST_HEAD_BYTES: Final = 64 << 10  # of a header, packed and as it is
-_FIELDS: Final = (b"\r\nWARC-Type: ", b"\r\nWARC-Target-URI: ", b"\r\nContent-Length: ")
+_LENGTH: Final = b"\r\nContent-Length: "
+_FIELDS: Final = (b"\r\nWARC-Type: ", b"\r\nWARC-Target-URI: ", _LENGTH)
+_MOST_DIGITS: Final = 18
 _KINDS: Final = frozenset((b"response", b"resource", b"conversion", b"revisit", b"metadata"))
 _GRAMMAR: Final = WarcGrammar()
 _SHOWN: Final = 200
@@ -29,6 +31,8 @@ _MOST_BYTES: Final = 1 << 30  # what a record may inflate to whose own size is w
 
 def flaw_of(member: memoryview, url: str) -> str | None:
     """What shows that these bytes are not the record of an address; None if they are."""
+    if _is_usual(member, url):
+        return None
     if member[: len(GZIP_MAGIC)] != GZIP_MAGIC:
         return "no gzip member begins there"
     found = _head(member)
@@ -36,12 +40,37 @@ def flaw_of(member: memoryview, url: str) -> str | None:
         return found
     if found.kind not in _KINDS:
         return f"a record of the type {one_line(found.kind.decode('latin-1'), 20)}"
-    target = found.target.strip(b"<> \t").decode("utf-8", "replace")
-    if target != url and (canonical_url(target) or target) != canonical_url(url):
-        return f"a record of another address: {one_line(target, _SHOWN)}"
+    if (flaw := address_flaw(found.target.strip(b"<> \t").decode("utf-8", "replace"), url)) is not None:
+        return flaw
     if int.from_bytes(member[-4:], "little") == found.size & 0xFFFFFFFF:
         return None
     return _whole(member)
+
+
+def _is_usual(member: memoryview, url: str) -> bool:
+    """Whether these bytes are the record of an address, as nearly every writer spells it: told in few steps."""
+    try:
+        inflated = isal_zlib.decompressobj(GZIP_WINDOW).decompress(member[:_FIRST_BYTES], _FIRST_SIZE)
+    except INFLATE_ERROR:
+        return False
+    stop = inflated.find(b"\r\n\r\n") + 2  # of the last field
+    start = inflated.find(_LENGTH, 0, stop) + len(_LENGTH)
+    length = inflated[start : inflated.find(b"\r\n", start, stop)]
+    return (
+        inflated.startswith(b"WARC/1.")
+        and inflated.find(b"\r\nWARC-Target-URI: %b\r\n" % url.encode(), 0, stop) > 0
+        and inflated.find(b"\r\nWARC-Type: response\r\n", 0, stop) > 0
+        and length.isdigit()
+        and len(length) <= _MOST_DIGITS
+        and int.from_bytes(member[-4:], "little") == (stop + int(length) + 6) & 0xFFFFFFFF  # and three ends of lines
+    )
+
+
+def address_flaw(target: str, url: str) -> str | None:
+    """Why a record of one address is none of another; None if both are the same address."""
+    if target == url or (canonical_url(target) or target) == canonical_url(url):
+        return None
+    return f"a record of another address: {one_line(target, _SHOWN)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +96,7 @@ def _head(member: memoryview) -> _Head | str:
     stop += len(_GRAMMAR.mark)
     kind, target, length = (_field(inflated, name, stop) for name in _FIELDS)
     if inflated.startswith(b"WARC/") and kind and length.isdigit():
-        return _Head(kind, target, stop + int(length[:18]) + len(_GRAMMAR.mark))
+        return _Head(kind, target, stop + int(length[:_MOST_DIGITS]) + len(_GRAMMAR.mark))
     head = _GRAMMAR.parse(inflated[:stop])  # which knows every way to write a header
     if isinstance(head, Fault):
         return f"no header of a record: {head.detail}"

@@ -7,7 +7,7 @@ record, which no archive has. Such a file is read like any other, by requests fo
 import io
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from heapq import merge
 from pathlib import Path
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.fetch.archives.places import open_place
 from winnow.pipelines.fetch.archives.ranges import GAP_BYTES, RANGE_BYTES
+from winnow.pipelines.fetch.archives.record_check import address_flaw
 from winnow.pipelines.ingest.files import NOT_THERE
 from winnow.pipelines.store.buckets.bucket_store import fetching
 from winnow.pipelines.store.buckets.ranged import RangedReader, buffered
@@ -33,7 +34,7 @@ _DATA: Final = b"winnow.data"
 
 
 def put_references(objects: ObjectStore, name: str, data: str, head: bytes, ranges: pa.Table) -> None:
-    """Puts the list of a file's ranges: columns `origin`, `origin_offset` and `length`, in their order.
+    """Puts the list of a file's ranges: columns `url`, `origin`, `origin_offset` and `length`, in their order.
 
     Args:
         objects: The fetched folder.
@@ -74,9 +75,17 @@ def has_references(objects: ObjectStore) -> bool:
 
 @dataclass(frozen=True)
 class RangedObjects:
-    """A fetched folder with the files that its references stand for. Picklable; only read."""
+    """A fetched folder with the files that its references stand for. Picklable; only read.
+
+    Its lists are looked for once, and again after `list`: a fetch may have come between.
+    """
 
     inner: ObjectStore
+    _found: "dict[str, _Listed]" = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without what was found here."""
+        return {"inner": self.inner, "_found": {}}
 
     @property
     def root(self) -> str:
@@ -105,6 +114,12 @@ class RangedObjects:
         if found is None:
             return self.inner.read(path, offset, length)
         return found.read(offset, found.size if length is None else min(found.size, offset + length))
+
+    def flaw_of(self, path: str, offset: int, address: str | None) -> str | None:
+        """Why a record of a file is not the one that the archive's index says is there; None if it is."""
+        found = self._file(path)
+        url = None if found is None else found.url_at(offset)
+        return None if url is None else address_flaw(address or "", url)
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         """Lists the folder's objects and the files that stand for others, sorted by path."""
@@ -143,6 +158,7 @@ class RangedObjects:
         stem = prefix.removeprefix(FETCHED_WARCS) if prefix.startswith(FETCHED_WARCS) else ""
         if not (prefix.startswith(FETCHED_WARCS) or FETCHED_WARCS.startswith(prefix)):
             return
+        self._found.clear()
         for info in self.inner.list(f"{FETCHED_REFERENCES}{stem}".removesuffix(".warc.gz")):
             name, size = _parts(info.path)
             path = f"{FETCHED_WARCS}{name}.warc.gz"
@@ -152,11 +168,11 @@ class RangedObjects:
     def _file(self, path: str) -> "_Referred | None":
         if not (path.startswith(FETCHED_WARCS) and path.endswith(".warc.gz")):
             return None
-        name = path[len(FETCHED_WARCS) : -len(".warc.gz")]
-        for info in self.inner.list(f"{FETCHED_REFERENCES}{name}."):
-            if _parts(info.path)[0] == name:
-                return _referred(_Listed(self.inner, info.path, info.version))
-        return None
+        if not self._found:
+            for info in self.inner.list(FETCHED_REFERENCES):
+                self._found[_parts(info.path)[0]] = _Listed(self.inner, info.path, info.version)
+        listed = self._found.get(path[len(FETCHED_WARCS) : -len(".warc.gz")])
+        return None if listed is None else _referred(listed)
 
 
 def _parts(path: str) -> tuple[str, int]:
@@ -171,6 +187,7 @@ class _Referred:
 
     objects: ObjectStore  # of the archive
     head: bytes
+    urls: pa.ChunkedArray  # of their records, as the index says
     origins: list[str]
     offsets: NDArray[np.int64]
     begins: NDArray[np.int64]  # one more than there are ranges
@@ -179,6 +196,12 @@ class _Referred:
     @property
     def size(self) -> int:
         return int(self.begins[-1])
+
+    def url_at(self, offset: int) -> str | None:
+        """The address of the range that has this byte; None for the first record, which no archive has."""
+        number = bisect_right(self.begins, offset) - 1
+        url: str | None = self.urls[number].as_py() if 0 <= number < len(self.urls) else None
+        return url
 
     def read(self, start: int, stop: int) -> bytes:
         """The bytes of a range of the file; neighbours in the archive are asked for together."""
@@ -240,5 +263,11 @@ def _referred(listed: _Listed) -> _Referred:
     begins = np.concatenate([[len(head)], len(head) + np.cumsum(table["length"].to_numpy())]).astype(np.int64)
     data = open_place(known.get(_DATA, b"").decode())
     return _Referred(
-        data, head, table["origin"].to_pylist(), table["origin_offset"].to_numpy(), begins, f"{objects.root}/{path}"
+        data,
+        head,
+        table["url"],
+        table["origin"].to_pylist(),
+        table["origin_offset"].to_numpy(),
+        begins,
+        f"{objects.root}/{path}",
     )

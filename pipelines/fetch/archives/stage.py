@@ -68,6 +68,11 @@ def put_ended(asked: ArchiveAsk) -> None:
         asked.objects.put(log_path(LIST), asked.objects.read(ENDED))
 
 
+def has_ended(asked: ArchiveAsk) -> bool:
+    """Whether the log has the rows of these lines."""
+    return asked.objects.exists(log_path(LIST)) or not asked.objects.exists(ENDED)
+
+
 def finish_archive(plan: ArchivePlan, asked: ArchiveAsk) -> None:
     """Puts what all tasks together make: the robots.txt captures, as `url.robots: {rules: …}` reads them."""
     objects = asked.objects

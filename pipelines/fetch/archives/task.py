@@ -139,7 +139,7 @@ def _refer(asked: ArchiveAsk, task: ArchiveTask, planned: pa.Table, rows: _Rows,
     lengths = np.where(wanted, planned["length"].to_numpy(), 0)
     rows.offsets = np.where(wanted, len(head) + np.cumsum(lengths) - lengths, -1)
     rows.reasons = [reason or Reason.OK for reason in rows.reasons]
-    ranges = planned.select(["origin", "origin_offset", "length"]).filter(pa.array(wanted))
+    ranges = planned.select(["url", "origin", "origin_offset", "length"]).filter(pa.array(wanted))
     tell(len(rows.urls), int(lengths.sum()))
     return _put(
         asked, task, planned, rows, partial(put_references, asked.objects, task.name, asked.query.data, head, ranges)
@@ -196,8 +196,8 @@ class _Copy:
         self._asked, self._rows, self._before, self._kept = asked, rows, before, kept
         self._stream, self._reader, self._at_once, self._tell = stream, reader, at_once, tell
         self._origins = planned["origin"].combine_chunks()
-        self._starts = planned["origin_offset"].to_numpy()
-        self._lengths = planned["length"].to_numpy()
+        self._starts: list[int] = planned["origin_offset"].to_pylist()
+        self._lengths: list[int] = planned["length"].to_pylist()
         self._planned = planned
         self._at = stream.tell()
 
@@ -264,14 +264,14 @@ class _Copy:
         else:
             view = memoryview(content.content)
             run: list[int] = []  # records that follow each other: one piece of the range, written at once
-            for row in map(int, rows):  # for each record, of some 20 kB
-                at, length = int(self._starts[row]) - start, int(self._lengths[row])
+            for row in rows.tolist():  # for each record, of some 20 kB
+                at, length = self._starts[row] - start, self._lengths[row]
                 member = view[at : at + length]
                 flaw = "the file ends before" if len(member) < length else flaw_of(member, self._rows.urls[row])
                 if flaw is not None:
                     self._rows.end(row, Reason.NO_RECORD, flaw)
                     continue
-                if run and int(self._starts[run[-1]] + self._lengths[run[-1]]) != at + start:
+                if run and self._starts[run[-1]] + self._lengths[run[-1]] != at + start:
                     self._append(run, self._piece(view, run, start))
                     run = []
                 run.append(row)
@@ -284,22 +284,22 @@ class _Copy:
         for row in range(start, stop):
             if self._rows.reasons[row] is None and self._before is not None and self._before.offsets[row] >= 0:
                 self._kept.seek(int(self._before.offsets[row]))
-                self._append([row], memoryview(self._kept.read(int(self._lengths[row]))))
+                self._append([row], memoryview(self._kept.read(self._lengths[row])))
             self._tell(1, 0)
 
     def _piece(self, view: memoryview, run: list[int], start: int) -> memoryview:
         """The bytes of records that follow each other, in a range that begins at `start`."""
         if not run:
             return view[:0]
-        return view[int(self._starts[run[0]]) - start : int(self._starts[run[-1]] + self._lengths[run[-1]]) - start]
+        return view[self._starts[run[0]] - start : self._starts[run[-1]] + self._lengths[run[-1]] - start]
 
     def _append(self, run: list[int], members: memoryview) -> None:
         """Writes records that follow each other."""
         self._stream.write(members)
         for row in run:
             self._rows.offsets[row] = self._at
-            self._at += int(self._lengths[row])
-            self._rows.end(row, Reason.OK)
+            self._rows.reasons[row] = Reason.OK
+            self._at += self._lengths[row]
 
 
 _DECISIONS: Final = {Reason.OK: Decision.FETCHED, Reason.FORGOTTEN: Decision.REFUSED}

@@ -159,7 +159,7 @@ async def ask_site(
     return replace(_with_others(rules, asker, reserved, ai), asked_at=now())
 
 
-def remembered_sites(lines: Iterable[bytes], asker: Asker, now: float) -> Iterator[tuple[str, SiteRules]]:
+def remembered_sites(lines: Iterable[bytes], asker: Asker, now: float) -> Iterator[tuple[Place, SiteRules]]:
     """The sites all of whose files are known from less than a day ago, by the lines that `ask_site` kept."""
     texts: dict[str, dict[str, str]] = {}
     for line in lines:
@@ -173,7 +173,7 @@ def remembered_sites(lines: Iterable[bytes], asker: Asker, now: float) -> Iterat
         known[place.target] = entry["body"]
         rules = _rules(now - age, asker, known[ROBOTS]) if ROBOTS in known else None
         if rules is not None and (rules.closed is not None or len(known) == _FILES):
-            yield origin, rules if rules.closed is not None else _with_others(rules, asker, known[TDMREP], known[AI])
+            yield place, rules if rules.closed is not None else _with_others(rules, asker, known[TDMREP], known[AI])
             del texts[origin]
         if len(texts) > _KEPT_SITES:
             texts.clear()

@@ -75,7 +75,12 @@ class SegmentWriter:
     @property
     def is_full(self) -> bool:
         """Whether it should be finished, and another one begun."""
-        return len(self._rows) >= SEGMENT_ROWS or sum(one.size for one in self._files.values()) >= self._max_bytes
+        return self.rows >= SEGMENT_ROWS or sum(one.size for one in list(self._files.values())) >= self._max_bytes
+
+    @property
+    def rows(self) -> int:
+        """How many it has."""
+        return len(self._rows)
 
     def keep(
         self,

@@ -8,11 +8,13 @@ A host has `per_host` places and its registered domain `per_domain`. A request t
 are asked comes from two sides: addresses, which lie in the queue's file, in order of domains and hosts, and errands
 of the loop (a robots.txt, a redirect, another try), which go first. Hosts take turns. Only so many domains are open
 at once; one with more than its quantum of addresses makes room for others and is opened again after them.
+
+Another run may have asked a host a moment before this one began, so each host rests first.
 """
 
 import heapq
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import chain
@@ -143,15 +145,25 @@ class Wait:
 class Schedule:
     """All turns of a fetch; for one thread."""
 
-    def __init__(self, pace: Pace, domains: Iterable[Iterator[Span]], max_open: int = MAX_OPEN) -> None:
+    def __init__(
+        self,
+        pace: Pace,
+        domains: Iterable[Iterator[Span]],
+        max_open: int = MAX_OPEN,
+        *,
+        began: float = float("-inf"),
+        rests: Mapping[str, float] | None = None,
+    ) -> None:
         """Start with everything unopened.
 
         Args:
             pace: How politely hosts are asked.
             domains: For each domain the spans of its hosts; read as they are opened.
             max_open: Domains whose addresses are open at once.
+            began: When the run began; until then others may have asked the same hosts.
+            rests: The seconds after a request for which hosts are known to ask, where these are more than usual.
         """
-        self._pace = pace
+        self._pace, self._began, self._rests = pace, began, rests or {}
         self._unopened = iter(domains)
         self._max_open = max_open
         self._soon = min(max_open, 2 * pace.at_once)  # opened though others are ready, so that these share
@@ -466,6 +478,8 @@ class Schedule:
             found = Host(name, of, _Places(self._pace.per_host), self._pace.seconds_between)
             of.hosts += 1
             self._hosts[name] = found
+            self._slow(found, self._rests.get(name, 0.0))
+            found.until = self._began + found.rest
         return found
 
     def _forget(self, host: Host) -> None:

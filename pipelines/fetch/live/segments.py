@@ -1,7 +1,7 @@
 """Where a crawl's records and rows go: segments, each of which is committed whole, on a thread of their own.
 
-A segment is finished when it is full or old, so a run that is killed loses minutes. Its files of hosts
-(`robots/NAME.jsonl.gz`, for `url.robots`) are put before it.
+A segment is finished when it is full or old, though nothing more may come, so a run that is killed loses what came in
+its last half minute, or a few addresses. Its files of hosts (`robots/NAME.jsonl.gz`, for `url.robots`) are put first.
 """
 
 import asyncio
@@ -27,11 +27,19 @@ from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.layout import FETCHED_HOSTS
 from winnow.schemas.recipe.fetch import FetchConfig
 
-MAX_AGE: Final = 300.0  # seconds
+FIRST_AGE: Final = 2.0  # seconds of a run's first segment; each may grow twice as old as the one before it
+MAX_AGE: Final = 30.0
+FEW_ROWS: Final = 64  # a segment with fewer grows older, so that a slow crawl makes no thousands of tiny files
+MAX_AGE_OF_FEW: Final = 300.0
 
 _TIME: Final = "%Y%m%dT%H%M%S"
 _KEPT_DIGESTS: Final = 100_000  # of bodies, of which others with the same bytes are revisits: 30 MB
 _MOST_TABLES: Final = 8
+
+
+def longest_age(finished: int, rows: int) -> float:
+    """The seconds after which a segment with so many rows is finished, of a run that has finished so many."""
+    return min(FIRST_AGE * 2.0 ** min(finished, 16), MAX_AGE_OF_FEW if rows < FEW_ROWS else MAX_AGE)
 
 
 class Segments:
@@ -42,6 +50,8 @@ class Segments:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="segments")
         self._writer: SegmentWriter | None = None
         self._began = 0.0
+        self._finished = 0
+        self._finishing: Future[None] | None = None
         self._host_lines: list[bytes] = []
         self._digests: OrderedDict[tuple[str | None, bytes], Earlier] = OrderedDict()
         self._number = 0
@@ -96,6 +106,11 @@ class Segments:
         if self._failed is not None:
             raise self._failed
 
+    def finish_old(self) -> None:
+        """Commit what is there if it is old, whether or not more comes."""
+        if self._is_due and (self._finishing is None or self._finishing.done()):
+            self._finishing = self._later(self._finish_due)
+
     def close(self) -> None:
         """Commit what is there, and gather the files of hosts."""
         try:
@@ -116,9 +131,19 @@ class Segments:
         if error is not None:
             self.fail(error)
 
-    def _segment(self) -> SegmentWriter:
-        if self._writer is not None and (self._writer.is_full or time.monotonic() - self._began > MAX_AGE):
+    @property
+    def _is_due(self) -> bool:
+        writer = self._writer
+        if writer is None:
+            return False
+        return writer.is_full or time.monotonic() - self._began >= longest_age(self._finished, writer.rows)
+
+    def _finish_due(self) -> None:
+        if self._is_due:
             self._finish()
+
+    def _segment(self) -> SegmentWriter:
+        self._finish_due()
         if self._writer is None:
             self._writer = SegmentWriter(self._objects, self._config)
             self._began = time.monotonic()
@@ -165,6 +190,7 @@ class Segments:
         if self._writer is not None:
             writer, self._writer = self._writer, None
             segment = writer.finish()
+            self._finished += 1
             self._tally.warc_files += segment is not None and segment.bytes > 0
 
 

@@ -8,7 +8,6 @@ after the lanes. A lane that is run again asks only for addresses without a row 
 import asyncio
 import io
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -102,7 +101,6 @@ def finish_lanes(asked: LiveAsk, tell: Tell) -> Tally:
     rest = replace(asked, only=frozenset([Reason.ELSEWHERE]), refetch=frozenset())
     plan = plan_addresses(rest)
     if plan.pending:
-        time.sleep(asked.config.seconds_between)  # a worker may have asked the same site a moment ago
         last = fetch_addresses(plan, rest, tell)
         for reason, rows in plan.refused.items():  # they were counted when the stage began
             last.add_rows(decision_without_record(reason), reason, -rows)

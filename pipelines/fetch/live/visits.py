@@ -101,12 +101,15 @@ class Visits:
         config = asked.config
         self.client, self.asker = client, Asker.of(config)
         self.rules = KeptRules(now)
-        for origin, rules in remembered_sites(segments.remembered_lines(), self.asker, now()):
-            self.rules.add(origin, rules)
+        rests: dict[str, float] = {}
+        for place, rules in remembered_sites(segments.remembered_lines(), self.asker, now()):
+            self.rules.add(origin_of(place), rules)
+            if rules.rest > config.seconds_between:
+                rests[place.host] = max(rules.rest, rests.get(place.host, 0.0))
         self._queue, self._asked, self._config = queue, asked, config
         self._segments, self._tally = segments, tally
         pace = Pace(config.seconds_between, config.per_host, config.per_domain, config.at_once)
-        self._schedule = Schedule(pace, queue.spans())
+        self._schedule = Schedule(pace, queue.spans(), began=now(), rests=rests)
         self._asking: dict[str, asyncio.Task[SiteRules]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._woken = asyncio.Event()
@@ -118,6 +121,7 @@ class Visits:
         try:
             while not (self._schedule.is_done and not self._tasks):
                 self._segments.check()
+                self._segments.finish_old()
                 if time.monotonic() - told >= TOLD_SECONDS:
                     told = time.monotonic()
                     tell(self._schedule.hosts)

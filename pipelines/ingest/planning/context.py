@@ -1,8 +1,8 @@
 """What an ingest worker needs besides its task: one frozen, picklable description of the run."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -50,6 +50,10 @@ class BoundExtractor:
         )
 
 
+Flaw: TypeAlias = Callable[[str, int, str | None], str | None]
+"""Why a record is not the one that was asked for, by its file, its offset and its address; None if it is."""
+
+
 @dataclass(frozen=True)
 class IngestSource:
     """One source of the recipe, resolved."""
@@ -62,6 +66,7 @@ class IngestSource:
     clips: FilmStore | None = None  # whose videos' parts are the samples
     place: str = ""  # where the recipe has it, such as `recipe.yaml:4`, for messages
     fetched_by: str = ""  # the command that writes its files, if there is one: they may not be there yet
+    flaw_of: "Flaw | None" = None  # of records that were never looked at when they were chosen
 
     @property
     def named(self) -> str:

@@ -1,12 +1,17 @@
-"""Reads objects of a web server that answers range requests, such as Common Crawl's; nothing is written or listed."""
+"""Reads objects of a web server that answers range requests, such as Common Crawl's; nothing is written or listed.
 
+A proxy that the environment names (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`) is used.
+"""
+
+import base64
 import http.client
 import ssl
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from winnow.pipelines.store.buckets.bucket_store import Bucket, BucketStore, Clients, Piece
 from winnow.pipelines.store.buckets.retries import (
@@ -26,6 +31,15 @@ _SERVER: Final = "the server"  # in messages that begin with its address
 _BUSY: Final = frozenset((429, 500, 502, 503, 504))
 
 _clients = Clients(("HTTP_", "HTTPS_", "SSL_"))
+
+
+def proxy_of(address: str) -> SplitResult | None:
+    """The proxy that the environment names for an address."""
+    parts = urlsplit(address)
+    named = getproxies().get(parts.scheme)
+    if not named or proxy_bypass(parts.netloc.rpartition("@")[2]):
+        return None
+    return urlsplit(named if "://" in named else f"http://{named}")
 
 
 @dataclass(frozen=True)
@@ -70,6 +84,7 @@ class HttpBucket(Bucket):
     def __init__(self, server: str) -> None:
         super().__init__(server)
         self._server = server
+        self._proxy = proxy_of(server)
         self._held = threading.local()
 
     def get(self, key: str, start: int, stop: int | None, version: str | None) -> Piece:
@@ -125,9 +140,12 @@ class HttpBucket(Bucket):
 
     def _ask(self, method: str, key: str, headers: dict[str, str]) -> tuple[int, http.client.HTTPMessage, bytes]:
         fields = {"User-Agent": "winnow", "Accept-Encoding": "identity", **headers}
+        path = f"/{quote(key)}"
+        if self._proxy is not None and self._server.startswith("http:"):  # it is asked for the whole address
+            path, fields = f"{self._server}{path}", fields | _shown_to(self._proxy)
         try:
             connection = self._connection()
-            connection.request(method, f"/{quote(key)}", headers=fields)
+            connection.request(method, path, headers=fields)
             response = connection.getresponse()
             body = response.read()
         except ssl.SSLCertVerificationError as error:
@@ -154,10 +172,21 @@ class HttpBucket(Bucket):
             parts = urlsplit(self._server)
             secure = parts.scheme == "https"
             kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-            self._held.connection = kind(parts.hostname or "", parts.port, timeout=ANSWER_SECONDS)
+            first = self._proxy or parts
+            self._held.connection = kind(first.hostname or "", first.port, timeout=ANSWER_SECONDS)
+            if self._proxy is not None and secure:
+                self._held.connection.set_tunnel(parts.hostname or "", parts.port, _shown_to(self._proxy))
         found: http.client.HTTPConnection = self._held.connection
         return found
 
     def _close(self) -> None:
         self._held.connection.close()
         self._held.connection = None
+
+
+def _shown_to(proxy: SplitResult) -> dict[str, str]:
+    """The field by which a proxy knows its user."""
+    if proxy.username is None:
+        return {}
+    known = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}".encode()
+    return {"Proxy-Authorization": f"Basic {base64.b64encode(known).decode()}"}

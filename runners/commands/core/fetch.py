@@ -39,7 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Fetch; the exit status is 3 if addresses are left that another run may get."""
     console = begin("fetch", options.recipe)
-    from winnow.runners.stages.fetching import Wanted, fetch
+    from winnow.runners.stages.fetching import Wanted, fetch, without_records
 
     wanted = Wanted(tuple(options.source), frozenset(map(_reason, options.refetch)), _limit(options.limit))
     recipe = ready_recipe(console, options.recipe, "ingest")
@@ -51,6 +51,12 @@ def run(options: argparse.Namespace) -> int:
     later = sum(one.later for one in done)
     if later:
         console.print(f"later   {later:,} addresses may be had by another run: winnow fetch {options.recipe}")
+    elif not options.plan and (empty := without_records(recipe)):
+        names = ", ".join(source.source for source in empty)
+        console.print(
+            f"next    {names}: no address gave a record, which winnow run needs; correct the list or the query, or ask "
+            f"again: winnow fetch {options.recipe} --refetch reason=REASON"
+        )
     elif not options.plan:
         console.print(f"next    winnow run {options.recipe}")
     return LEFT if later else 0

@@ -180,6 +180,8 @@ class Server:
         self.requests = 0
         self.most_at_once = 0
         self.asked: list[tuple[str, str]] = []
+        self.headers: list[dict[str, str]] = []
+        self.lines: list[str] = []  # the first of each request
         self.moments: list[float] = []
         self._open = 0
         self._lock = threading.Lock()
@@ -187,6 +189,10 @@ class Server:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+
+            def do_CONNECT(self) -> None:
+                server.lines.append(self.requestline)
+                self._send(502, b"", {})
 
             def do_HEAD(self) -> None:
                 self.do_GET()
@@ -199,6 +205,7 @@ class Server:
                     server._open += 1
                     server.most_at_once = max(server.most_at_once, server._open)
                     server.asked.append((path, self.headers.get("Range", "")))
+                    server.headers.append(dict(self.headers.items()))
                     server.moments.append(time.monotonic())
                 try:
                     self._answer(path, misbehave(path, number) if misbehave else None)

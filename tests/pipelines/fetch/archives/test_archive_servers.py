@@ -1,9 +1,11 @@
 """Servers of archives that throttle, break off, lie and lose files; and indexes that lie."""
 
+import pickle
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow.parquet as pq
 import pytest
@@ -16,6 +18,7 @@ from winnow.pipelines.fetch.archives.references import RangedObjects
 from winnow.pipelines.fetch.archives.stage import ArchiveAsk, fetch_archive, pending_tasks, plan_archive
 from winnow.pipelines.fetch.log import read_log
 from winnow.pipelines.fetch.outcome import Reason
+from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import SourceError
 from winnow.schemas.recipe.fetch import ArchiveQuery, FetchConfig
@@ -172,6 +175,48 @@ def test_what_is_no_place_is_not_referred_to(tmp_path: Path, crawl: Crawl, how: 
             assert set(told) == {"ok", reason}
         rows = ingested(tmp_path / "folder", RangedObjects(LocalStore(tmp_path / "folder"))) if how == "file" else []
     assert len(rows) == (234 if how == "file" else 0)
+
+
+def test_a_record_of_another_address_is_quarantined_where_nothing_was_copied(tmp_path: Path, crawl: Crawl) -> None:
+    change, _ = LIES["address"]
+    index = lie(crawl, tmp_path / "index", lambda number, row: row | change(row) if number % 40 == 0 else row)
+    query = ArchiveQuery(crawl=NAME, where="fetch_status = 200", index=str(index), data=str(crawl.folder), robots=False)
+    copied, referred = (ask(tmp_path / how, replace(query, fetch=how)) for how in ("copy", "by_reference"))
+    for asked in (copied, referred):
+        fetch_archive(plan_archive(asked), asked)
+    details = {row["detail"] for row in read_log(copied.objects).to_pylist() if row["reason"] == "no_record"}
+    quarantined: list[dict[str, object]] = []
+    rows = ingested(tmp_path / "by_reference", RangedObjects(referred.objects), quarantined)
+    assert len(rows) == 234
+    assert [row["id"] for row in rows] == [row["id"] for row in ingested(tmp_path / "copy", copied.objects)]
+    assert [row["reason"] for row in quarantined] == ["no_record"] * 6
+    assert {row["detail"] for row in quarantined} == details
+
+
+def test_the_lists_of_references_are_looked_for_once(tmp_path: Path, crawl: Crawl) -> None:
+    query = ArchiveQuery(crawl=NAME, where=ICELANDIC, index=crawl.index, data=str(crawl.folder), fetch="by_reference")
+    asked = ask(tmp_path, replace(query, robots=False))
+    fetch_archive(plan_archive(asked), asked)
+    counted = CountedLists(tmp_path)
+    objects = RangedObjects(counted)
+    (info,) = objects.list("warc/")
+    before = len(counted.asked)
+    for at in range(0, 5_000, 100):
+        assert len(objects.read(info.path, at, 100)) == 100
+    assert len(counted.asked) == before + 1
+    loaded = pickle.loads(pickle.dumps(objects))  # noqa: S301
+    assert loaded == objects
+    assert loaded.read(info.path, 0, 9) == objects.read(info.path, 0, 9)
+
+
+class CountedLists(LocalStore):
+    """A folder that counts how often it was listed."""
+
+    asked: ClassVar[list[str]] = []
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        self.asked.append(prefix)
+        return super().list(prefix)
 
 
 def test_a_budget_ends_a_run_and_the_next_one_goes_on(

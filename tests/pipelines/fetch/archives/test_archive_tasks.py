@@ -117,7 +117,7 @@ def _fetch(folder: Path, crawl: Crawl, data: str) -> None:
 
 
 @pytest.mark.processes
-def test_whenever_a_run_is_killed_the_next_one_ends_with_the_same_objects(
+def test_whenever_a_run_is_killed_amid_storms_and_cuts_the_next_one_ends_with_the_same_objects(
     tmp_path: Path, crawl: Crawl, whole: dict[str, bytes], undisturbed: Path
 ) -> None:
     random = Random(11)
@@ -132,7 +132,10 @@ def test_whenever_a_run_is_killed_the_next_one_ends_with_the_same_objects(
             due.set()
         if left <= 0:
             gone.wait(30)
-        return Answer(206, cut=300) if number % 5 == 0 else None
+        draw = Random(number).random()
+        if draw < 0.2 or number % 40 < 6:  # at random, and a storm now and then
+            return Answer(503, {"Retry-After": "0"})
+        return Answer(206, cut=int(draw * 1_000)) if draw < 0.4 else None
 
     killed = 0
     with Server(crawl.folder, held) as server:

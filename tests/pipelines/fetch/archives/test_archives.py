@@ -86,20 +86,27 @@ def assert_same_objects(objects: RangedObjects, copied: Path) -> None:
                 assert stream.read(length) == raw[start : start + length]
 
 
-def ingested(root: Path, objects: ObjectStore) -> list[dict[str, object]]:
-    """The rows of a store of these objects."""
+def ingested(
+    root: Path, objects: ObjectStore, quarantined: list[dict[str, object]] | None = None
+) -> list[dict[str, object]]:
+    """The rows of a store of these objects; what is quarantined is added to a list, or there is none."""
     source = f"{{root: {root}, files: ['warc/*.warc.gz'], class: web}}"
     recipe = f"version: 1\nstore: {{path: {root}-store}}\nsources: {{c: {source}}}\n"
     bound = bind(recipe_from_text(recipe))
     store = create_or_open(open_location(bound.store_address), store_record(bound.config))
     context = bound.ingest(store)
-    context = replace(context, sources={"c": replace(context.sources["c"], objects=objects)})
+    flaw_of = objects.flaw_of if isinstance(objects, RangedObjects) else None
+    context = replace(context, sources={"c": replace(context.sources["c"], objects=objects, flaw_of=flaw_of)})
     plans = plan_sources(context, {"c": ["warc/*.warc.gz"]})
     freeze_plans(context, plans)
     rows = []
     for task in plans[0].intake.tasks:
         commit = run_task(context, task, lambda *_: None)
-        assert commit.quarantined_by_reason == {}
+        if quarantined is None or commit.quarantine is None:
+            assert commit.quarantined_by_reason == {}
+        else:
+            for batch in read_batches(store.objects, commit.quarantine.path):
+                quarantined += batch.to_pylist()
         for shard in commit.shards:
             for batch in read_batches(store.objects, shard.object.path):
                 rows += batch.to_pylist()

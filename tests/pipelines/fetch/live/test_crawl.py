@@ -202,6 +202,21 @@ def test_a_crawl_delay_is_kept_by_the_other_files_and_by_redirects(tmp_path: Pat
     assert {reason for _, reason in ends(asked.objects).values()} == {"ok"}
 
 
+def test_a_run_keeps_the_pace_from_the_last_request_of_the_one_before_it(tmp_path: Path) -> None:
+    with Farm() as farm:
+        farm.site("a.example", site("User-agent: *\nCrawl-delay: 0.8", x=page("x"), y=page("y")))
+        farm.site("b.example", site(x=page("x"), y=page("y")))
+        for _ in range(2):
+            asked = asking(
+                farm, tmp_path, [f"{A}/x", f"{B}/y"], {"seconds_between": 0.4}, refetch=frozenset([Reason.OK])
+            )
+            crawl(asked)
+        seen = by_host(farm)
+        for host, rest in (("a.example", 0.8), ("b.example", 0.4)):
+            assert most_in_any(rest, [visit.began for visit in seen[host]]) == 1
+            assert len(seen[host]) == 5  # three files, and the page twice
+
+
 def later(seconds: float, to: str) -> Answer:
     """Redirects, after some time."""
 

@@ -1,6 +1,5 @@
 """A crawl of a web in which every site means harm: each address has its end, and what is kept is what ingest reads."""
 
-import time
 from pathlib import Path
 
 from tests.pipelines.fetch.farm import hostile
@@ -44,8 +43,7 @@ HARMFUL: dict[str, tuple[Answer, Reason]] = {
 LIMITS = {"attempts": 1, "max_bytes": 4 << 20, "max_header_bytes": 16 << 10, "first_byte_seconds": 3.0}
 
 
-def test_every_address_of_a_hostile_web_ends_in_time(tmp_path: Path) -> None:
-    began = time.monotonic()
+def test_every_address_of_a_hostile_web_ends(tmp_path: Path) -> None:
     with Farm() as farm:
         for name, (answer, _) in HARMFUL.items():
             farm.site(f"{name}.example", site(p=answer))
@@ -61,7 +59,6 @@ def test_every_address_of_a_hostile_web_ends_in_time(tmp_path: Path) -> None:
         twice = [visit.host for visit in visits(farm)].count("reset.example") - 1
         assert len(visits(farm)) == len(HARMFUL) + twice
         assert twice <= 1
-    assert time.monotonic() - began < 60
     reasons = {
         url.removeprefix("http://").removesuffix(".example/p"): reason
         for url, (_, reason) in ends(asked.objects).items()

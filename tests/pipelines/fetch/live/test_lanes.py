@@ -11,6 +11,7 @@ from tests.inline_engine import InlineRunner
 from tests.pipelines.fetch.farm.farm import Farm, page
 from tests.pipelines.fetch.farm.hostile import redirect
 from tests.pipelines.fetch.live.crawls import asking, crawl, ends, records, site, visits
+from tests.pipelines.fetch.live.site_clock import most_in_any
 from winnow.pipelines.fetch.live.planning import LiveAsk, domain_order, plan_addresses
 from winnow.pipelines.fetch.live.stage import LANES, Lane, RunLanes, begin_lanes, finish_lanes, run_lane
 from winnow.pipelines.fetch.outcome import Reason
@@ -100,3 +101,21 @@ def test_no_lane_asks_the_domain_of_another(tmp_path: Path) -> None:
             run_lane(asked, lane)
             seen = {visit.host for visit in farm.visits}
             assert seen == {domain for n, domain in enumerate(DOMAINS) if _lane(n, lanes) == lane.number}
+
+
+def test_a_crawl_delay_is_kept_from_a_workers_last_request_to_the_commands_first(tmp_path: Path) -> None:
+    """One lane is asked after the other here, and then what redirects from one to the other: to each of them once."""
+    here, there = DOMAINS[:2]
+    with Farm() as farm:
+        for domain, other in ((here, there), (there, here)):
+            pages = {"x": page(domain), "y": redirect(f"http://{other}/z"), "z": page(f"z {domain}")}
+            farm.site(domain, site("User-agent: *\nCrawl-delay: 0.7", **pages))
+        lines = [f"http://{domain}/{name}" for domain in (here, there) for name in "xy"]
+        asked = picklable(farm, asking(farm, tmp_path, lines))
+        lanes, _ = begin_lanes(plan_addresses(asked), asked, 2)
+        for lane in lanes:
+            run_lane(asked, lane)
+        finish_lanes(asked, lambda _: None)
+        began = {host: [visit.began for visit in farm.visits if visit.host == host] for host in (here, there)}
+    assert [most_in_any(0.7, times) for times in began.values()] == [1, 1]
+    assert {reason for _, reason in ends(asked.objects).values()} == {"ok"}

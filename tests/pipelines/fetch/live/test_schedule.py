@@ -184,3 +184,14 @@ def test_too_many_errands_hold_back_new_addresses_for_a_while(monkeypatch: pytes
     assert sorted(one.row for one in played.begun if one.row is not None) == list(range(240))
     assert sorted(str(one.errand) for one in played.begun if one.row is None) == sorted(map(str, range(60)))
     assert most[0] <= 10 + 3 * 4 * 3
+
+
+def test_hosts_rest_before_the_first_request_as_others_may_have_asked_them() -> None:
+    sites = [("a.example", [("a.example", 2)]), ("b.example", [("b.example", 1)])]
+    schedule = Schedule(Pace(seconds_between=1.0), spans(sites), began=0.0, rests={"a.example": 7.0})
+    played = play(schedule, lambda _: 0.5)
+    assert [(one.host, one.began) for one in played.begun] == [
+        ("b.example", 1.0),
+        ("a.example", 7.0),
+        ("a.example", 14.5),
+    ]

@@ -1,15 +1,19 @@
 """Objects of a web server: read by ranges, never written or listed."""
 
+import asyncio
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.pipelines.fetch.archives.loopback import Answer, Misbehave, Server
+from winnow.pipelines.fetch.archives.downloads import open_ranges
 from winnow.pipelines.store.buckets import retries
-from winnow.pipelines.store.buckets.http import HttpStore
+from winnow.pipelines.store.buckets.http import HttpStore, proxy_of
 from winnow.schemas.errors import StoreError
+from winnow.schemas.recipe.fetch import FetchConfig
 
 RAW = bytes(range(256)) * 2_000
 
@@ -94,3 +98,50 @@ def test_nothing_is_written_or_listed() -> None:
     for address in ("http://", "http://user:word@host/x", "ftp://host/x", "http://host/x?y", "http://host:99999/x"):
         with pytest.raises(StoreError):
             HttpStore.of(address)
+
+
+@pytest.fixture
+def proxied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """A proxy, which has what it is asked for under whole addresses."""
+    folder = tmp_path / "http:" / "data.example"
+    folder.mkdir(parents=True)
+    (folder / "a.bin").write_bytes(RAW)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with Server(tmp_path) as server:
+        for name in ("http_proxy", "https_proxy"):
+            monkeypatch.setenv(name, server.address.replace("//", "//you:s%40crt@"))
+        yield server
+
+
+def test_the_environments_proxy_is_asked_for_the_whole_address(proxied: Server) -> None:
+    objects = HttpStore.of("http://data.example")
+    assert objects.read("a.bin", 1_000, 50) == RAW[1_000:1_050]
+    assert {path for path, _ in proxied.asked} == {"http://data.example/a.bin"}
+    assert proxied.headers[0]["Proxy-Authorization"] == "Basic eW91OnNAY3J0"
+    assert proxied.headers[0]["Host"] == "data.example"
+
+
+def test_ranges_of_archives_are_asked_for_through_it_too(proxied: Server) -> None:
+    async def asked() -> bytes:
+        reader = open_ranges("http://data.example/", FetchConfig(), 1)
+        try:
+            return bytes((await reader.read("a.bin", 7, 30)).content)
+        finally:
+            await reader.close()
+
+    assert asyncio.run(asked()) == RAW[7:30]
+    assert {path for path, _ in proxied.asked} == {"http://data.example/a.bin"}
+
+
+def test_a_secure_server_is_reached_by_a_tunnel(proxied: Server) -> None:
+    with pytest.raises(StoreError):
+        HttpStore.of("https://data.example").read("a.bin")
+    assert {line.partition(" HTTP")[0] for line in proxied.lines} == {"CONNECT data.example:443"}
+
+
+def test_no_proxy_names_what_is_asked_directly(proxied: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "data.example,127.0.0.1")
+    assert proxy_of("http://data.example/x") is None
+    assert proxy_of("http://other.example/x") is not None
+    assert HttpStore.of(f"{proxied.address}http:/data.example").read("a.bin", 0, 5) == RAW[:5]
