@@ -146,8 +146,8 @@ def test_an_open_clip_config_says_the_same_of_one_model(tmp_path: Path) -> None:
     seen = {"mean": [0, 0, 0], "std": [1, 1, 1], "interpolation": "bilinear", "resize_mode": "shortest"}
     found = read_layout(described(tmp_path / "c.json", preprocess_cfg=seen))
     assert found == replace(LAYOUTS["mobileclip"], max_tokens=64, mean=(0.0,) * 3, deviation=(1.0,) * 3)
-    text = {"context_length": 64, "hf_tokenizer_name": "timm/ViT-B-16-SigLIP", "tokenizer_kwargs": {"clean": "canonicalize"}}
-    model = {"vision_cfg": {"image_size": 224}, "text_cfg": text}
+    own = {"hf_tokenizer_name": "timm/ViT-B-16-SigLIP", "tokenizer_kwargs": {"clean": "canonicalize"}}
+    model = {"vision_cfg": {"image_size": 224}, "text_cfg": {"context_length": 64, **own}}
     squashed = {"mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "squash"}
     found = read_layout(described(tmp_path / "s.json", model_cfg=model, preprocess_cfg=squashed))
     assert found == replace(LAYOUTS["siglip"], mean=(0.5,) * 3, deviation=(0.5,) * 3)
