@@ -149,12 +149,12 @@ def _whole(value: object, key: str, limits: tuple[int, int], of: str) -> int:
     return value
 
 
-def _numbers(values: Sequence[float], key: str) -> Sequence[float]:
+def _numbers(values: Any, key: str) -> Sequence[float]:
     """The numbers of a list; ValueError for anything else, or for one that no type of floats has."""
     wrong = (isinstance(one, bool) or not isinstance(one, int | float) or abs(one) > _MOST for one in values)
     if isinstance(values, str) or any(wrong):
         raise ValueError(f"{key} {printable_line(str(values), 60)}; expected numbers of red, green and blue")
-    return values
+    return tuple(values)
 
 
 def laid_out_tokenizer(layout: str | Layout, tokenizer: str) -> str:
