@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.schemas.errors import ScoreError
-from winnow.schemas.problems import listed
+from winnow.schemas.problems import listed, one_line
 from winnow.scoring.protocol import Weights
 
 _Merge = Callable[[Sequence[NDArray[np.float64]]], NDArray[np.float64]]
@@ -97,7 +97,7 @@ def _mismatches(expected: Weights, found: Weights) -> Iterator[str]:
     if missing := sorted(expected.keys() - found.keys()):
         yield f"missing {listed(missing)}"
     if unexpected := sorted(found.keys() - expected.keys()):
-        yield f"unexpected {listed(unexpected)}"
+        yield f"unexpected {listed([one_line(name) for name in unexpected])}"
     common = [name for name in expected if name in found]
     shapes = [
         f"{name} has shape {found[name].shape}, expected {expected[name].shape}"

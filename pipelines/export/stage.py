@@ -306,7 +306,7 @@ def _left_out_notes(left_out: Sequence[LeftOut]) -> Sequence[str]:
     count = sum(line.samples for line in left_out)
     missing = all(line.reason == MEDIA_GONE for line in left_out)
     whose = "1 sample is left out because its" if count == 1 else f"{count:,} samples are left out because their"
-    why = "media are missing" if missing else "media are missing or cannot be changed as asked"
+    why = "media are missing" if missing else "media are missing, too large or cannot be changed as asked"
     return [f"{whose} {why}; planned shard sizes differ by at most one sample"]
 
 

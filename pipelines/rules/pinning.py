@@ -244,7 +244,10 @@ def _layer_problem(
         stale = sorted(source for source, key in entry.keys.items() if wanted.get(source, key) != key)
         if stale:
             which = f"for {', '.join(stale[:3])}" if len(stale) < len(entry.keys) else ""
-            over = " or over other rows" if layer.startswith((DUPLICATES, SCORES)) else ""
+            among = layer.startswith((DUPLICATES, SCORES)) or any(
+                one.layer == layer and one.covers is not None for one in operators
+            )
+            over = " or over other rows" if among else ""
             moved = _with_other_packages(layer, {one: entry.keys[one] for one in stale}, keys, operators)
             what = "with other packages" if moved else f"with other settings{over}"
             return f"the layer {layer} of generation {generation.number} was made {what} {which}".rstrip()

@@ -71,7 +71,7 @@ def read_uids(path: Path) -> Uids:
         found = np.load(path, allow_pickle=False)
     except OSError as error:
         raise RecipeError(f"{path}: {error.strerror or error}; {expected}") from None
-    except (ValueError, EOFError):
+    except Exception:  # noqa: BLE001, a damaged header raises whatever numpy's parts do
         raise RecipeError(f"{path}: not a .npy file of numbers; {expected}") from None
     if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.newbyteorder("<") != UID:
         raise RecipeError(f"{path}: numbers of type {getattr(found, 'dtype', type(found).__name__)}; {expected}")
@@ -153,7 +153,8 @@ def _from_json(column: pa.Array, key: str) -> Iterator[bytes]:
     for raw in column.to_pylist():
         said = None if raw is None else value_of(raw, key)
         try:
-            yield bytes.fromhex(said) if said is not None and len(said) == 2 * ID_BYTES else b""
+            uid = b"" if said is None or len(said) != 2 * ID_BYTES else bytes.fromhex(said)
+            yield uid if len(uid) == ID_BYTES else b""  # white space counts as no digit
         except ValueError:
             yield b""
 

@@ -72,9 +72,8 @@ class Tracer(Protocol):
     def task(self) -> Task | Measure:
         """The task that turns rows into examples."""
 
-    @property
-    def unscored(self) -> str:
-        """The status of examples without finite values."""
+    def unscored(self, values: Floats) -> NDArray[np.object_]:
+        """The status of examples by their values, which are not all finite."""
 
     def values(self, examples: Any) -> Floats:
         """Return the trace's columns for each example."""
@@ -87,7 +86,13 @@ class WeightTracer:
     task: Task
     scorers: Scorers
     reference: Weights
-    unscored: str = NOT_FINITE
+
+    def unscored(self, values: Floats) -> NDArray[np.object_]:
+        """A pair with an alignment and no loss lacks others: all have its picture or caption."""
+        alone = np.zeros(len(values), np.bool_)
+        if isinstance(self.task, Contrastive):
+            alone = np.isnan(values[:, -2]) & np.isfinite(values[:, -1])
+        return np.where(alone, ALONE, NOT_FINITE).astype(object)
 
     def values(self, examples: Any) -> Floats:
         """Return one column for each score and loss."""
@@ -102,7 +107,10 @@ class MeasureTracer:
     """Computes the one column of a task without weights."""
 
     task: Measure
-    unscored: str = NOT_FINITE
+
+    def unscored(self, values: Floats) -> NDArray[np.object_]:
+        """All alike."""
+        return np.full(len(values), NOT_FINITE, object)
 
     def values(self, examples: Any) -> Floats:
         """Return the measure."""
@@ -119,18 +127,17 @@ def weight_tracer(context: TraceContext, task: Task) -> WeightTracer:
     """Return what computes the trace of a task that is loaded already."""
     bound = context.bound
     assert context.reference is not None
-    reference, unscored = load_weights(context.store, context.reference), NOT_FINITE
+    reference = load_weights(context.store, context.reference)
     if context.companions is not None and context.companions.samples:
         contrastive = cast(Contrastive, task)
         task = contrastive.among(load_weights(context.store, context.companions.objects[0]))
-        unscored = NOT_FINITE if context.companions.samples > 1 else ALONE
     task.check(reference, context.reference)
     at = [load_weights(context.store, path) for path in context.trajectory]
     for path, weights in zip(context.trajectory, at, strict=True):
         task.check(weights, path)
     cosine = bound.entry.variant == "cosine"
     scorers = task.scorers(at, reference, bound.entry.parameters, cosine=cosine)
-    return WeightTracer(task, scorers, reference, unscored)
+    return WeightTracer(task, scorers, reference)
 
 
 def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, heartbeat: HeartbeatWriter) -> None:
@@ -192,8 +199,8 @@ def score_rows(schema: pa.Schema, tracer: Tracer, status: NDArray[np.object_], e
     if len(good):
         values = tracer.values(encoded.examples)
         not_finite = np.flatnonzero(~np.isfinite(values).all(axis=1))
+        status[good[not_finite]] = tracer.unscored(values[not_finite])
         values[not_finite] = np.nan
-        status[good[not_finite]] = tracer.unscored
         columns[good] = values
     absent = np.isnan(columns)
     arrays = [pa.array(status, pa.string())]

@@ -44,7 +44,7 @@ def chosen_parameters(names: Collection[str], globs: Sequence[str]) -> tuple[str
     globs = [found for one in globs for found in (_last(names, one) if one in LAST_MLP else [one])]
     for one in globs:
         if not any(fnmatch.fnmatchcase(name, one) for name in names):
-            raise ScoreError(f"parameters: {shown(one)} matches no parameter{suggestion(one, names)}")
+            raise ScoreError(f"parameters: {shown(one)} matches no parameter{suggestion(one, [*names, *LAST_MLP])}")
     return tuple(name for name in names if any(fnmatch.fnmatchcase(name, one) for one in globs))
 
 

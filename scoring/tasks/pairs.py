@@ -440,7 +440,7 @@ def _depends(config: PairsConfig) -> tuple[str, ...]:
 
 TASK = TaskKind(
     name=NAME,
-    version=3,
+    version=4,  # 4: a pair whose companions all have its picture or caption is `alone`
     summary="Images with captions: the contrastive loss among companions under two encoders.",
     config=PairsConfig,
     load=_load,

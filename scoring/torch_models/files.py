@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from winnow.schemas.errors import ScoreError
+from winnow.schemas.problems import one_line as printable_line
 from winnow.schemas.safetensors_index import files_of
 from winnow.scoring.protocol import Weights
 from winnow.scoring.torch_models.packages import one_line, required_package
@@ -45,8 +46,12 @@ def read_safetensors(path: str) -> Weights:
     """
     torch: Any = required_package("a file of safetensors", "torch")
     package: Any = required_package("a file of safetensors", "safetensors.torch")
-    if (parts := files_of(path)) != (path,):
-        return {name: array for part in parts for name, array in read_safetensors(part).items()}
+    if (files := files_of(path)) != (path,):
+        parts = [read_safetensors(file) for file in files]
+        arrays = {name: array for part in parts for name, array in part.items()}
+        if len(arrays) < sum(map(len, parts)):
+            raise ScoreError(f"{path}: two of its files hold the same array; download them again")
+        return arrays
     try:
         found = package.load_file(path, device="cpu")
     except OSError as error:
@@ -57,10 +62,11 @@ def read_safetensors(path: str) -> Weights:
 
 
 def _array(torch: Any, path: str, name: str, tensor: Any) -> "np.ndarray[tuple[int, ...], np.dtype[np.generic]]":
+    named = printable_line(name)
     if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_complex() or tensor.is_meta:
-        raise ScoreError(f"{path}: {name} is no plain tensor of numbers; {_HINT}")
+        raise ScoreError(f"{path}: {named} is no plain tensor of numbers; {_HINT}")
     plain = tensor.detach().float() if tensor.dtype == torch.bfloat16 else tensor.detach()
     try:
         return np.array(plain.numpy())
     except TypeError:
-        raise ScoreError(f"{path}: {name} is of type {tensor.dtype}; expected float32, float16 or bfloat16") from None
+        raise ScoreError(f"{path}: {named} is of type {tensor.dtype}; expected float32, float16 or bfloat16") from None

@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import Final
 
 from winnow.schemas.errors import ScoreError
+from winnow.schemas.problems import one_line as printable_line
 
 _PUBLISHED_AS: Final = {"PIL": "pillow"}
 
@@ -33,5 +34,5 @@ def _version(package: str) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """A package's error message without line breaks."""
-    return " ".join(str(error).split())[:300] or type(error).__name__
+    """A package's error message without line breaks and control characters."""
+    return printable_line(" ".join(str(error).split()), 300) or type(error).__name__

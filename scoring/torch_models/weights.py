@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from winnow.schemas.errors import ScoreError
-from winnow.schemas.problems import listed
+from winnow.schemas.problems import listed, one_line
 from winnow.scoring.protocol import Weights
 from winnow.scoring.torch_models.networks import Network, Parameters
 from winnow.scoring.torch_models.runtime import TorchRuntime
@@ -31,7 +31,7 @@ def _mismatches(network: Network, weights: Weights, running: TorchRuntime) -> It
     if missing := sorted(network.shapes.keys() - weights.keys()):
         yield f"missing {listed(missing)}"
     if unexpected := sorted(weights.keys() - network.shapes.keys() - network.spare):
-        yield f"unexpected {listed(unexpected)}"
+        yield f"unexpected {listed([one_line(name) for name in unexpected])}"
     common = [name for name in network.shapes if name in weights]
     shapes = [
         f"{name} has shape {weights[name].shape}, expected {network.shapes[name]}"

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from winnow.pipelines.export.formats.columns import blocks, identity_of
 from winnow.pipelines.export.formats.counting import SHARD, Counted, lines_of, output_of
-from winnow.pipelines.export.formats.documents import DocumentOptions, Part, documents_in
+from winnow.pipelines.export.formats.documents import DocumentOptions, Part, copied_documents_in
 from winnow.pipelines.export.formats.jsonl import SUFFIXES, compressed
 from winnow.pipelines.export.formats.protocol import ExportFormat, Made, ShardName
 from winnow.pipelines.export.formats.wanted_media import contents, large_apart
@@ -67,7 +67,7 @@ def _lines(config: Mmc4Config, block: pa.RecordBatch) -> Iterator[bytes]:
     counts = pc.list_value_length(media).to_pylist()
     first = 0
     keys = zip(*identity_of(block), strict=True)
-    rows = zip(keys, block.column("url").to_pylist(), documents_in(block, config), counts, strict=True)
+    rows = zip(keys, block.column("url").to_pylist(), copied_documents_in(block, config), counts, strict=True)
     for (name, copy), url, parts, count in rows:
         texts = [part.text for part in parts if part.text is not None]
         places = _places(parts, len(texts))

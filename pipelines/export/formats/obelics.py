@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from winnow.pipelines.export.formats.columns import blocks, sample_facts
 from winnow.pipelines.export.formats.counting import SHARD, Counted, output_of, parquet_rows
-from winnow.pipelines.export.formats.documents import DocumentOptions, Part, documents_in
+from winnow.pipelines.export.formats.documents import DocumentOptions, Part, copied_documents_in
 from winnow.pipelines.export.formats.protocol import ExportFormat, Made, ShardName
 from winnow.pipelines.export.formats.wanted_media import contents, large_apart
 from winnow.schemas.identity import Json
@@ -66,7 +66,7 @@ class Obelics(ExportFormat):
 
 
 def _documents(config: ObelicsConfig, block: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    parts = list(documents_in(block, config))
+    parts = list(copied_documents_in(block, config))
     media = block.column("media").to_pylist() if not config.wants_media else _known(block)
     columns: dict[str, Any] = {
         "images": [[None if one.text is not None else one.url or "" for one in row] for row in parts],

@@ -232,6 +232,13 @@ def contents(items: pa.StructArray) -> pa.LargeBinaryArray:
     return pa.array(values, pa.large_binary())
 
 
+def sizes_of_media(items: pa.StructArray) -> list[int]:
+    """The bytes of each medium, with large ones."""
+    held = pc.binary_length(pc.struct_field(items, "bytes")).to_pylist()
+    files = pc.struct_field(items, "file").to_pylist()
+    return [Path(file).stat().st_size if file else size for size, file in zip(held, files, strict=True)]
+
+
 def large_rows(media: pa.ListArray) -> NDArray[np.bool_]:
     """The rows with a medium that is not in memory."""
     counts = np.asarray(pc.list_value_length(media), np.int64)

@@ -23,7 +23,12 @@ from winnow.filters.image.decode.stills import DecodeLimits, Still, UndecodableE
 from winnow.filters.video.clips.options import ClipFile
 from winnow.pipelines.decoding.decoding_process import BATCH_FILES
 from winnow.pipelines.decoding.isolation import CRASHED, PixelBuffer
-from winnow.pipelines.export.places.manifest import FACES_UNMEASURED, MEDIA_GONE, MEDIA_UNCHANGEABLE
+from winnow.pipelines.export.places.manifest import (
+    DOCUMENT_TOO_LARGE,
+    FACES_UNMEASURED,
+    MEDIA_GONE,
+    MEDIA_UNCHANGEABLE,
+)
 from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable
 from winnow.pipelines.running.ledger.crashes import CrashedPictures
@@ -32,6 +37,7 @@ from winnow.schemas.rows.draws import MIXED
 
 __all__ = [
     "LARGE_BYTES",
+    "MOST_DOCUMENT_BYTES",
     "Fetched",
     "MissingMedia",
     "WantedItems",
@@ -50,6 +56,9 @@ SOURCE: Final = "source"
 """The key of a reference on its way that is of another source than its row."""
 
 LARGE_BYTES: Final = 8 << 20
+MOST_DOCUMENT_BYTES: Final = 512 << 20
+"""Bytes of the pictures of one document, which are in memory together. A page of some kilobytes may show a thousand."""
+
 _WAITING_BYTES: Final = 8 << 20  # of files that wait to be changed together, but for a larger one
 
 
@@ -189,8 +198,21 @@ def _items(finders: Finders, asked: WantedItems, rows: Sequence[int]) -> Iterato
     """The media of these rows, read one after the other."""
     for row in rows:
         items = asked.references[row].as_py()
+        if (beyond := _beyond(asked, items)) is not None:
+            yield from [beyond] * len(items)
+            continue
         for item, (one, source) in enumerate(zip(items, asked.sources_of(row, len(items)), strict=True)):
             yield _medium(finders.of(source), asked, row, item, one, {} if source == asked.source else {SOURCE: source})
+
+
+def _beyond(asked: WantedItems, items: Sequence[Mapping[str, Any]]) -> MissingMedia | None:
+    """Why the pictures of a document cannot be held together; None if they can, or become small ones."""
+    if asked.sources is None or asked.changes.encodes:
+        return None
+    total = sum(one["bytes"] or one["ref"]["length"] for one in items)
+    if total <= MOST_DOCUMENT_BYTES:
+        return None
+    return MissingMedia(DOCUMENT_TOO_LARGE, items[0]["ref"]["path"], f"{total:,} bytes of pictures")
 
 
 def _changed(items: Iterator[_Item | _Changing], sources: PictureSource, asked: WantedItems) -> Iterator[_Item]:

@@ -22,6 +22,7 @@ OWN = "winnow-export"
 MEDIA_GONE = "media_gone"
 MEDIA_UNCHANGEABLE = "media_unchangeable"
 FACES_UNMEASURED = "faces_unmeasured"
+DOCUMENT_TOO_LARGE = "document_too_large"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,8 @@ class LeftOut:
 
     @property
     def may_return(self) -> bool:
-        """Whether writing the export again may help: a missing file may be back, but a picture stays unchangeable."""
-        return self.reason != MEDIA_UNCHANGEABLE
+        """Whether writing the export again may help: a missing file may be back, but a picture stays as it is."""
+        return self.reason not in (MEDIA_UNCHANGEABLE, DOCUMENT_TOO_LARGE)
 
 
 @dataclass(frozen=True, slots=True)

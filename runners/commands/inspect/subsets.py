@@ -28,8 +28,11 @@ def run(options: argparse.Namespace) -> int:
     from winnow.pipelines.query.generation import require_latest_for
     from winnow.pipelines.score.subsets import arrow_uids, common, overlaps, read_uids, score_subsets
     from winnow.runners.facts.subsets import overlap_table, score_table
+    from winnow.runners.stages.lists.whole_file import require_writable
     from winnow.runners.terminal.tables import print_tables
 
+    if options.write is not None:
+        require_writable("--write", Path(options.write))
     lists = {file: read_uids(Path(file)) for file in options.lists}
     shared = common(list(lists.values()))
     if len(lists) > 1:

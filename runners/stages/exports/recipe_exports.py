@@ -1,6 +1,6 @@
 """From a recipe to finished exports, each with its card, or to the list of the ids that they would hold."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -18,7 +18,9 @@ from winnow.pipelines.media.thumbnails import picture_source
 from winnow.pipelines.mix.drawn_objects import DrawnObjects
 from winnow.pipelines.mix.plans import WHOLE, draw_of
 from winnow.pipelines.preflight.check import ExportFolders, preflight
+from winnow.pipelines.query.recipe_rules import pinned_rules
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.leases.command_lease import one_command
 from winnow.pipelines.store.tables import read_batches
 from winnow.runners.engines.engine import Engine
@@ -31,6 +33,7 @@ from winnow.runners.stages.reports.mixture_card import card_of, gather_facts
 from winnow.runners.stages.running.stage_run import Clock, StageRun
 from winnow.schemas.errors import RecipeError, StoreError
 from winnow.schemas.mixture import VALIDATION
+from winnow.schemas.records import Generation
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ def export(
     if not replace and (lost := lost_generation(mixed.store)) is not None:  # the mixture would be one from before it
         raise lost
     also = [*(column.layer for column in recipe.captions), *(layer for one in exports for layer in one.layers)]
+    require_current(recipe, mixed.store, mixed.generation, also)
     draw = draw_of(recipe, mixed.store, mixed.generation, mixed.record, also)
     run = StageRun(console, engine, mixed.store, recipe=recipe)
     run.warm(recipe.config)
@@ -117,6 +121,16 @@ def export(
                 recipe, mixed.store, mixed.generation, mixed.record.draws, layer, one.export.path, console
             )
     return Exported(mixed, tuple(finished))
+
+
+def require_current(recipe: BoundRecipe, store: Store, generation: Generation, layers: Sequence[str]) -> None:
+    """Raise RecipeError unless these layers are as the recipe would measure them now.
+
+    A layer that brings rows together, such as the pictures that pages show, has of a row that was forgotten since what
+    it said before, until it is measured again.
+    """
+    if measured := [layer for layer in dict.fromkeys(layers) if layer != layout.SAMPLES]:
+        pinned_rules(recipe, store, generation, measured)
 
 
 def require_export_entries(recipe: BoundRecipe) -> None:

@@ -203,6 +203,9 @@ def test_the_files_of_an_index_are_read_as_one(tmp_path: Path) -> None:
         (b'{"weight_map": {"a": "/etc/passwd"}}', "/etc/passwd"),
         (b'{"weight_map": {"a": 3}}', "it names '3'"),
         (b'{"weight_map": {"a": "gone.safetensors"}}', "'gone.safetensors' is not beside it"),
+        (b'{"weight_map": {"a": "%s.safetensors"}}' % (b"a" * 5_000), "is not beside it"),
+        (b'{"weight_map": {"a": "\\u0000.safetensors"}}', "is not beside it"),
+        (b'{"weight_map": {"a": "\\ud800.safetensors"}}', "is not beside it"),
     ],
 )
 def test_an_index_of_something_else_is_one_line(tmp_path: Path, content: bytes, said: str) -> None:

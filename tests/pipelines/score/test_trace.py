@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from winnow.pipelines.score.trace import Tracer, of_frames, score_rows
 from winnow.schemas.recipe.score import VideoFrames
@@ -23,7 +24,10 @@ FRAMES = st.lists(st.one_of(VALUES, st.sampled_from(["not_finite", "alone"])), m
 class Numbers:
     """The values of examples are the examples."""
 
-    unscored: str
+    reason: str
+
+    def unscored(self, values: Floats) -> NDArray[np.object_]:
+        return np.full(len(values), self.reason, object)
 
     def values(self, examples: Any) -> Floats:
         return np.array(examples, float)

@@ -3,6 +3,8 @@
 import base64
 import io
 import json
+import re
+import shutil
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from tests.messages import assert_told
 from tests.runners.mixtures.tiny import tree
 from tests.runners.pictures.test_crawled_pictures import write
 from tests.runners.test_annotate import table
+from winnow.pipelines.export.media import fetching
 from winnow.runners.stages import meetings
 from winnow.runners.stages.running.engine_jobs import EngineJobs
 
@@ -43,6 +46,7 @@ export:
   - obelics: {path: out/obelics}
   - mmc4: {path: out/mmc4}
 """
+WITHOUT_ITEMS = re.sub(r"(?s)items:.*no_items_left: keep\n|  - {drop: items.kept[^\n]*\n", "", RECIPE)
 SIZES = {"cat": (300, 200), "dog": (200, 400), "owl": (160, 160), "logo": (400, 200), "dot": (20, 20)}
 
 
@@ -149,6 +153,37 @@ def test_documents_are_the_same_with_two_workers_and_other_orders(
     again = made(tmp_path / "again")
     ended(run_here(again, "run", "recipe.yaml", "--workers", "2"))
     assert tree(one / "out") == tree(again / "out")
+
+
+def test_a_forgotten_picture_is_in_no_export_even_before_the_pages_are_measured_again(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    (folder / "recipe.yaml").write_text(WITHOUT_ITEMS)  # rules that read the layer would refuse first
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
+    assert "<cat>" in documents(folder)["1"]
+    shutil.rmtree(folder / "out")
+    ended(run_here(folder, "forget", "recipe.yaml", "--url", "https://e.org/cat.jpg"))
+    told = ended(run_here(folder, "export", "recipe.yaml"), 1)
+    assert_told(told, "page.interleaved", "other rows", "winnow annotate")
+    assert not (folder / "out").exists()
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
+    assert "<dog>" in documents(folder)["1"]
+    assert not any("<cat>" in parts for parts in documents(folder).values())
+    tars = b"".join(path.read_bytes() for path in (folder / "out").rglob("*") if path.is_file())
+    assert jpeg("cat") not in tars
+
+
+def test_a_document_of_more_pictures_than_fit_in_memory_is_left_out_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = made(tmp_path)
+    (folder / "recipe.yaml").write_text(WITHOUT_ITEMS)
+    monkeypatch.setattr(fetching, "MOST_DOCUMENT_BYTES", sum(len(jpeg(name)) for name in ("cat", "logo", "dog")) - 1)
+    told = ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
+    assert_told(told, "1 sample", "too large")
+    assert sorted(documents(folder)) == ["2", "3", "4"]
+    (left_out,) = json.loads((folder / "out" / "tars" / "winnow.json").read_text())["left_out"]
+    assert (left_out["reason"], left_out["samples"]) == ("document_too_large", 1)
+    ended(run_here(folder, "audit", "recipe.yaml"))
 
 
 def test_an_export_of_documents_without_nodes_names_what_is_missing(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.messages import assert_refused
+from tests.messages import assert_refused, assert_told
 from tests.runners.scores.stores import RECIPE, TRAINED, make_store, scored, table
 from winnow.pipelines.export.planning.id_list import UID, write_id_list
 from winnow.pipelines.score.subsets import MEASURES, arrow_uids, common, overlaps, read_uids, score_subsets
@@ -100,7 +100,28 @@ def test_the_command_writes_the_intersection_and_tells_means(
     assert len(np.load(folder / "both.npy")) == 10
 
 
-@pytest.mark.parametrize("content", [b"", b"no list", b"\x93NUMPY"])
+def headed(header: str) -> bytes:
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+
+
+PAIRS = "{'descr': [('f0', '<u8'), ('f1', '<u8')], 'fortran_order': False, 'shape': (SHAPE,)}"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"no list",
+        b"\x93NUMPY",
+        b"PK\x03\x04 no archive",
+        headed("(((((((("),
+        headed("\n  a\n b"),
+        headed("-" * 9_000 + "1"),
+        headed(PAIRS.replace("SHAPE", "-3")),
+        headed(PAIRS.replace("SHAPE", "1" + "0" * 14)),
+        headed(PAIRS.replace("SHAPE", "1" + "0" * 40)),
+    ],
+)
 def test_what_is_no_file_of_numbers_is_one_line(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.npy").write_bytes(content)
     with assert_refused(RecipeError, "a.npy: not a .npy file"):
@@ -113,3 +134,12 @@ def test_other_numbers_are_one_line(tmp_path: Path) -> None:
         read_uids(tmp_path / "a.npy")
     with assert_refused(RecipeError, "gone.npy: No such file"):
         read_uids(tmp_path / "gone.npy")
+
+
+@pytest.mark.parametrize("place", [".", "gone/both.npy"])
+def test_a_list_that_cannot_be_written_is_refused_before_anything_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    np.save(tmp_path / "a.npy", np.zeros(1, UID))
+    assert main(["subsets", str(tmp_path / "no-store"), str(tmp_path / "a.npy"), "--write", str(tmp_path / place)]) == 1
+    assert_told(capsys.readouterr().err, "--write", str(tmp_path))

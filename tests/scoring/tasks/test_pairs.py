@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 
 from tests.scoring.torch_models.samples import NoFiles, noise, plain, squares
+from winnow.pipelines.score.trace import WeightTracer
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.mimic.models import BatchModel
-from winnow.scoring.protocol import NO_INPUT, OK, TOO_LONG, TrainingSettings, Weights
+from winnow.scoring.protocol import ALONE, NO_INPUT, NOT_FINITE, OK, TOO_LONG, TrainingSettings, Weights
 from winnow.scoring.tasks import find_task
 from winnow.scoring.tasks.pairs import TASK, Pairs, PairsConfig
 from winnow.scoring.torch_models.blocks import Size
@@ -171,6 +172,19 @@ def test_the_score_is_the_slope_towards_the_reference(architecture: str, globs: 
     )
     score = task.scorer(at, reference, globs)(some(task, 6)).score
     np.testing.assert_allclose(score, -(ahead - behind) / 2e-5, rtol=1e-5, atol=1e-7)
+
+
+def test_pairs_of_one_caption_are_alone_and_those_of_a_broken_picture_are_not() -> None:
+    task = loaded()
+    at = task.initial(0)
+    alike = task.encode(rows([noise(seed) for seed in range(5)], ["one and the same"] * 5)).examples
+    among = task.among(task.companions(task.chosen(alike, np.arange(4))))
+    tracer = WeightTracer(among, among.scorers((at,), moved(at), ("*",)), at)
+    values = tracer.values(alike)
+    assert np.isnan(values[:, :-1]).all()
+    assert np.isfinite(values[:, -1]).all()
+    assert set(tracer.unscored(values)) == {ALONE}
+    assert set(tracer.unscored(np.full_like(values, np.nan))) == {NOT_FINITE}
 
 
 def test_how_much_is_embedded_at_once_does_not_matter() -> None:

@@ -146,11 +146,15 @@ def test_an_open_clip_config_says_the_same_of_one_model(tmp_path: Path) -> None:
     seen = {"mean": [0, 0, 0], "std": [1, 1, 1], "interpolation": "bilinear", "resize_mode": "shortest"}
     found = read_layout(described(tmp_path / "c.json", preprocess_cfg=seen))
     assert found == replace(LAYOUTS["mobileclip"], max_tokens=64, mean=(0.0,) * 3, deviation=(1.0,) * 3)
-    text = {"context_length": 64, "hf_tokenizer_name": "x", "tokenizer_kwargs": {"clean": "canonicalize"}}
-    model = {"vision_cfg": {"image_size": 224}, "text_cfg": text}
+    own = {"hf_tokenizer_name": "timm/ViT-B-16-SigLIP", "tokenizer_kwargs": {"clean": "canonicalize"}}
+    model = {"vision_cfg": {"image_size": 224}, "text_cfg": {"context_length": 64, **own}}
     squashed = {"mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "squash"}
     found = read_layout(described(tmp_path / "s.json", model_cfg=model, preprocess_cfg=squashed))
     assert found == replace(LAYOUTS["siglip"], mean=(0.5,) * 3, deviation=(0.5,) * 3)
+
+
+def model(size: str = "9", text: str = "{}", seen: str = "{}") -> str:
+    return f'{{"model_cfg": {{"vision_cfg": {{"image_size": {size}}}, "text_cfg": {text}}}, "preprocess_cfg": {seen}}}'
 
 
 @pytest.mark.parametrize(
@@ -169,12 +173,30 @@ def test_an_open_clip_config_says_the_same_of_one_model(tmp_path: Path) -> None:
             '{"model_cfg": {"vision_cfg": {"image_size": 9}, "text_cfg": {}}, "preprocess_cfg": {"std": [0, 0, 0]}}',
             "expected numbers above 0",
         ),
+        (model(seen='{"std": [1e-300, 1, 1]}'), "expected numbers above 0"),
+        (model(seen='{"mean": [1e999, 0, 0]}'), "mean [inf, 0, 0]; expected numbers"),
+        (model(seen=f'{{"mean": [1{"0" * 400}, 0, 0]}}'), "expected numbers"),
+        (model(seen='{"mean": "123"}'), "mean 123"),
+        (model(size='"\\u001b[31m"'), "image_size \\x1b[31m;"),
+        (model(size="true"), "image_size True"),
+        *(
+            (model(text=f'{{"context_length": {written}}}'), "context_length")
+            for written in ("Infinity", "NaN", "-5", "1", "1e12", "77.5", '"77"', "true", "65537")
+        ),
+        (model(text='{"hf_tokenizer_name": "xlm-roberta-base"}'), "mapping with start, end and pad"),
+        (model(text='{"hf_tokenizer_name": "timm/ViT-B-16-SigLIP2-256"}'), "mapping with start, end and pad"),
     ],
 )
 def test_a_config_of_something_else_is_one_line(tmp_path: Path, content: str, said: str) -> None:
     (tmp_path / "c.json").write_text(content)
     with assert_refused(ScoreError, said):
         read_layout(str(tmp_path / "c.json"))
+
+
+@pytest.mark.parametrize("wrong", [{"deviation": (1e-310,)}, {"deviation": (0.0,)}, {"mean": (float("nan"),)}])
+def test_numbers_that_no_picture_can_have_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Layout(**wrong)
 
 
 def test_a_layout_of_no_such_name_says_what_to_write() -> None:

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.messages import assert_refused
 from tests.scoring.torch_models.samples import NoFiles
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.tasks.image_classifier import TASK, ImageClassifier, ImageClassifierConfig
 from winnow.scoring.torch_models.blocks import Size
-from winnow.scoring.torch_models.files import read_checkpoint
+from winnow.scoring.torch_models.files import read_checkpoint, read_safetensors
 from winnow.scoring.torch_models.runtime import TorchRuntime
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `torch`")
@@ -173,3 +174,17 @@ def test_a_checkpoint_of_something_else_is_one_line(tmp_path: Path, content: Any
 def test_a_checkpoint_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ScoreError, match="No such file"):
         read_checkpoint(str(tmp_path / "a.pt"))
+
+
+def test_an_array_in_two_files_of_an_index_is_one_line(tmp_path: Path) -> None:
+    save: Any = pytest.importorskip("safetensors.torch", reason="needs the extra `torch`").save_file
+    save({"a": torch.zeros(2)}, tmp_path / "1.safetensors")
+    save({"b": torch.ones(2), "a": torch.ones(2)}, tmp_path / "2.safetensors")
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text('{"weight_map": {"a": "1.safetensors", "b": "2.safetensors"}}')
+    with assert_refused(ScoreError, index.name, "two of its files hold the same array"):
+        read_safetensors(str(index))
+
+
+def test_a_name_that_would_turn_a_terminals_colours_is_escaped() -> None:
+    assert "unexpected \\x1b[31mtail" in refused({**loaded().initial(0), "\x1b[31mtail": np.zeros(3, np.float32)})

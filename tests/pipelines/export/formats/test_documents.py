@@ -13,7 +13,7 @@ from tests.messages import assert_refused
 from tests.pipelines.export.formats.mixed_rows import export, row
 from tests.pipelines.export.formats.test_webdataset import RED_PNG, medium
 from tests.trainers import require_trainer_package, run_trainer
-from winnow.pipelines.export.formats import interleaved, mmc4, obelics
+from winnow.pipelines.export.formats import documents, interleaved, mmc4, obelics
 from winnow.pipelines.export.formats.protocol import ExportFormat
 
 TEXT = "Größe. Zwei."
@@ -93,6 +93,27 @@ def test_mmc4_says_which_text_follows_each_picture(tmp_path: Path) -> None:
     assert base64.b64decode(first["image_info"][0]["image_base64"]) == RED_PNG
     assert (second["image_info"], third["text_list"], third["similarity_matrix"]) == ([], [], [[]])
     assert [one.samples for one in mmc4.FORMAT.count(tmp_path, path.name)] == [3]
+
+
+def test_a_document_that_repeats_a_large_picture_is_copied_with_each_picture_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "MOST_SHOWN_BYTES", 3 * len(RED_PNG))
+    at_most, beyond = (
+        [picture(0), FIRST, picture(1), picture(0)],
+        [picture(0), FIRST, picture(0), picture(1), picture(0)],
+    )
+    rows = [document(0, at_most, 2), document(1, beyond, 2)]
+    export(obelics.FORMAT, obelics.ObelicsConfig(), tmp_path / "obelics", {"train": [rows]})
+    export(mmc4.FORMAT, mmc4.Mmc4Config(), tmp_path / "mmc4", {"train": [rows]})
+    export(obelics.FORMAT, obelics.ObelicsConfig(media="none"), tmp_path / "none", {"train": [rows]})
+    first, second = pq.read_table(next((tmp_path / "obelics").rglob("*.parquet"))).to_pylist()
+    assert first["pictures"] == [RED_PNG, None, RED_PNG, RED_PNG]
+    assert (second["pictures"], second["texts"]) == ([RED_PNG, None, RED_PNG], [None, "Größe.", None])
+    told = [json.loads(line) for line in next((tmp_path / "mmc4").glob("*.jsonl")).read_text().splitlines()]
+    assert [len(one["image_info"]) for one in told] == [3, 2]
+    addresses = pq.read_table(next((tmp_path / "none").rglob("*.parquet")))["images"].to_pylist()
+    assert [len(one) for one in addresses] == [4, 5]
 
 
 @pytest.mark.parametrize(
