@@ -8,6 +8,8 @@ is fetched.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -66,3 +68,12 @@ class BuiltAsset:
 
 
 AnyAsset: TypeAlias = Asset | BuiltAsset
+
+
+def made_by(module: str) -> Callable[[Mapping[str, Path], Path], None]:
+    """The function `make` of a module that is imported when the asset is made."""
+    return partial(_make, module)
+
+
+def _make(module: str, sources: Mapping[str, Path], target: Path) -> None:
+    import_module(module).make(sources, target)

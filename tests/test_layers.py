@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -40,8 +41,13 @@ RUNNERS = (
 OUTSIDE = {"benchmarks", "tests", "tools"}
 
 
-def imported(source: Path) -> Iterator[str]:
+@cache
+def imported(source: Path) -> tuple[str, ...]:
     """Every module that a file imports anywhere in it, by a statement or by name; `from a import b` is `a.b`."""
+    return tuple(_imported(source))
+
+
+def _imported(source: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(source.read_text("utf-8"))):
         match node:
             case ast.Import():
@@ -115,6 +121,13 @@ def test_a_room_of_runners_imports_only_rooms_after_it() -> None:
                 if package == "runners" and rest.partition(".")[0] not in RUNNERS[place:]:
                     wrong.append(f"{source.relative_to(ROOT)} imports {name}")
     assert wrong == []
+
+
+def test_only_what_makes_assets_loads_converters_of_networks() -> None:
+    room = ROOT / "filters" / "models" / "conversion"
+    sources = [one for floor in ("filters", "scoring", "pipelines", "runners") for one in (ROOT / floor).rglob("*.py")]
+    loading = {one for one in sources for name in imported(one) if name.startswith("winnow.filters.models.conversion")}
+    assert [one for one in loading if one.parent != room] == []
 
 
 @pytest.mark.parametrize(

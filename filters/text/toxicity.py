@@ -18,8 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from winnow.filters.models.file_state import FileState, file_state
-from winnow.filters.models.toxicity.conversion import LABELS, MODEL, NAME, TOKENS
-from winnow.filters.models.toxicity.network import Network, Vocabulary
+from winnow.filters.models.toxicity import LABELS, MODEL, NAME, TOKENS, Network, Vocabulary
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.recipe.checks import Between
 

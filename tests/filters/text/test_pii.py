@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.filters.text.hostile_texts import HOSTILE
-from tests.property_sizes import scaled
+from tests.property_sizes import bait_bytes, scaled
 from winnow.filters.text import pii as module
 from winnow.filters.text.pii import KINDS, OPERATOR, Config
 from winnow.schemas.errors import RecipeError
@@ -221,7 +221,7 @@ def test_hostile_texts_are_measured(name: str) -> None:
     ],
 )
 def test_bait_ends_in_linear_time(bait: str) -> None:
-    text = bait * (500_000 // len(bait))
+    text = bait * (bait_bytes(500_000) // len(bait))
     (row,) = measured([text], [("deu_Latn", None)])
     if row["status"] == "ok":
         marked(text, row)

@@ -14,6 +14,7 @@ from benchmarks.parity.documents import Document
 from benchmarks.parity.ours import Preparation
 from benchmarks.safety_parity.known import passages
 from tests.filters.text.hostile_texts import HOSTILE
+from tests.property_sizes import bait_bytes
 from winnow.filters.presets import find_preset
 from winnow.filters.text.spam import OPERATOR, spam
 
@@ -105,7 +106,7 @@ def test_hostile_texts_are_measured() -> None:
 
 @pytest.mark.parametrize("bait", ["casino", "赌场", "free spin ", "free spins"])
 def test_bait_is_read_to_its_end(bait: str) -> None:
-    (row,) = measured(("eng", bait * (4_000_000 // len(bait))))
+    (row,) = measured(("eng", bait * (bait_bytes(4_000_000) // len(bait))))
     assert row["status"] == "ok"
 
 

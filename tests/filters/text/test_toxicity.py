@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.filters.models.toxicity.published import published
 from tests.filters.text.hostile_texts import HOSTILE
 from tests.property_sizes import scaled
-from winnow.filters.models.toxicity.conversion import LABELS, NAME
+from winnow.filters.models.toxicity import LABELS, NAME
 from winnow.filters.operators import find_operator
 from winnow.filters.presets import find_preset
 from winnow.filters.text.toxicity import OPERATOR, ToxicityConfig, starts_of

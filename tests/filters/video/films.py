@@ -14,6 +14,8 @@ from winnow.filters.video.clips.pictures import open_encoder
 
 av = pytest.importorskip("av", reason="needs the extra `video`")
 
+_ENCODED: dict[str, bytes] = {}
+
 
 @dataclass(frozen=True)
 class Film:
@@ -53,7 +55,12 @@ class Film:
     options: Mapping[str, str] = field(default_factory=dict)
 
     def encoded(self) -> bytes:
-        """The file."""
+        """The file; one that several tests ask for is made once."""
+        if (said := repr(self)) not in _ENCODED:
+            _ENCODED[said] = self._encoded()
+        return _ENCODED[said]
+
+    def _encoded(self) -> bytes:
         out = io.BytesIO()
         muxing = {"fflags": "+bitexact"} | ({"avoid_negative_ts": "disabled"} if self.start < 0 else {})
         with av.open(out, "w", format=self.container, options=muxing) as container:

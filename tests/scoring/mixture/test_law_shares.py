@@ -37,7 +37,7 @@ def map_in_order(found: Mixture, units: dict[str, int]) -> list[float]:
 unfitted = st.sampled_from(["proportional", "temperature", "unimax"])
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=scaled(20))
 @given(
     st.dictionaries(st.sampled_from(["turkic", "uralic", "unclassified"]), st.integers(10**4, 10**8)),
     st.lists(st.integers(10**4, 10**8), min_size=3, max_size=3),

@@ -42,9 +42,15 @@ PAGES = [
 ]
 
 
-def reference_scores(weights: KeyWeights, keys: npt.NDArray[Any], crosses: list[int]) -> tuple[float, float]:
+def places_of(weights: KeyWeights) -> dict[int, int]:
+    """The row of each key that has weights."""
+    return {int(key): int(weights.rows[slot]) for slot, key in enumerate(weights.table) if key}
+
+
+def reference_scores(
+    weights: KeyWeights, place: dict[int, int], keys: npt.NDArray[Any], crosses: list[int]
+) -> tuple[float, float]:
     """The two scores of one block, by numpy."""
-    place = {int(key): int(weights.rows[slot]) for slot, key in enumerate(weights.table) if key}
     rows = [place[int(key)] for key in keys if int(key) in place]
     own = weights.weights[rows].astype(np.float64) if rows else np.zeros((0, WEIGHTS))
     known = max(1, len(rows))
@@ -57,6 +63,7 @@ def reference_scores(weights: KeyWeights, keys: npt.NDArray[Any], crosses: list[
 @pytest.mark.parametrize("page", PAGES)
 def test_linear_scores_are_those_of_the_formula(page: PageBlocks) -> None:
     learned = model()
+    names_at, words_at = places_of(learned.names), places_of(learned.words)
     for kind in (0, len(KINDS) - 1):
         found = linear_scores(page, kind, learned.names, learned.words)
         crosses = crossed(page.page, page.layout, kind)
@@ -64,8 +71,8 @@ def test_linear_scores_are_those_of_the_formula(page: PageBlocks) -> None:
         for block in range(len(page)):
             names = measures.name_keys[measures.name_places[block] : measures.name_places[block + 1]]
             words = measures.word_keys[measures.word_places[block] : measures.word_places[block + 1]]
-            by_name = reference_scores(learned.names, names, crosses[block].tolist())
-            by_word = reference_scores(learned.words, words, crosses[block].tolist())
+            by_name = reference_scores(learned.names, names_at, names, crosses[block].tolist())
+            by_word = reference_scores(learned.words, words_at, words, crosses[block].tolist())
             expected = [by_name[0], by_word[0], by_name[1], by_word[1]]
             np.testing.assert_allclose(found[block], expected, rtol=1e-4, atol=1e-4)
 

@@ -4,7 +4,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from winnow.filters.models.toxicity.conversion import NAME, UNITS
+from winnow.filters.models.conversion.toxicity import UNITS
+from winnow.filters.models.toxicity import NAME
 from winnow.pipelines.assets import AssetError, lookup
 
 

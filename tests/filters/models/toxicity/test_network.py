@@ -14,8 +14,7 @@ from tests.filters.models.toxicity import restated
 from tests.filters.models.toxicity.published import published, published_weights
 from tests.property_sizes import scaled
 from winnow.filters.models.onnx.writing import OnnxGraph
-from winnow.filters.models.toxicity.conversion import LABELS, TOKENS, WORDS
-from winnow.filters.models.toxicity.network import Network, Vocabulary
+from winnow.filters.models.toxicity import LABELS, TOKENS, WORDS, Network, Vocabulary
 from winnow.schemas.errors import RecipeError
 
 # The examples of the package's own description, as Keras scored them.

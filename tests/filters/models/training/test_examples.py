@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.messages import assert_refused
+from tests.property_sizes import scaled
 from winnow.filters.models.training.examples import Counts, Examples, TextSplit
 from winnow.schemas.errors import SourceError
 
@@ -50,7 +51,7 @@ def test_sides_stay_as_they_are_given_unless_they_should_be_equal(tmp_path: Path
     assert found.negative.training + found.negative.held_out == 60
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.randoms(use_true_random=False))
 def test_the_order_of_the_texts_does_not_matter(tmp_path: Path, shuffler: Random) -> None:
     rows = [*many(30, True), *many(30, False), ("again", True, "b"), ("again", True, "a"), ("x y", True, "c")]

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.filters.private.personal.reading import spans
+from tests.property_sizes import bait_bytes
 from winnow.filters.private.personal.emails import emails
 
 
@@ -166,4 +167,4 @@ def test_any_address_is_found_between_all_scripts(
     ],
 )
 def test_bait_ends_in_linear_time(bait: str) -> None:
-    emails_in(bait * (1_000_000 // len(bait)))
+    emails_in(bait * (bait_bytes(1_000_000) // len(bait)))

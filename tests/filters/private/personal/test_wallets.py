@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.filters.private.personal.reading import spans
+from tests.property_sizes import bait_bytes
 from winnow.filters.private.personal.wallets import wallets
 
 PUBLISHED = (
@@ -79,4 +80,4 @@ def test_addresses_of_other_versions_are_left(version: bytes) -> None:
 
 @pytest.mark.parametrize("bait", ["1", "a", "bc1", "1" * 33 + " ", "bc1" + "q" * 80 + " "])
 def test_bait_ends_in_linear_time(bait: str) -> None:
-    wallets_in(bait * (1_000_000 // len(bait)))
+    wallets_in(bait * (bait_bytes(1_000_000) // len(bait)))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from winnow.filters.language.identification.heads import best_codes, guesses_of, heads_of
 from winnow.filters.language.identification.own import network as own_network
 from winnow.filters.language.identification.own.network import network
@@ -99,7 +100,7 @@ def test_a_text_in_latin_letters_may_be_in_its_second_script() -> None:
     assert code == "rus_Cyrl"
 
 
-@settings(max_examples=20)
+@settings(max_examples=scaled(20))
 @given(st.lists(st.sampled_from([*SENTENCES.values(), *NOISE, "", "7"]), min_size=1, max_size=30), st.randoms())
 def test_a_text_scores_the_same_whatever_stands_beside_it(texts: list[str], chance: object) -> None:
     alone = {text: judged([text])[0] for text in set(texts)}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.messages import assert_refused
-from winnow.filters.image.models.keras_layers import keras_onnx
-from winnow.filters.image.models.tfjs_files import dequantised, literal_of, weights_of
+from winnow.filters.models.conversion.keras_layers import keras_onnx
+from winnow.filters.models.conversion.tfjs_files import dequantised, literal_of, weights_of
 from winnow.schemas.errors import WinnowError
 
 MODULE = "!function(d){x.exports=d()}(1:[function(a,n){n.exports=%s},{}]},{},[1])"

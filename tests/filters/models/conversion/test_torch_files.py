@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from winnow.filters.models.torch_files import read_arrays
+from winnow.filters.models.conversion.torch_files import read_arrays
 from winnow.schemas.errors import WinnowError
 
 

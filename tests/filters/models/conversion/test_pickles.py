@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.property_sizes import scaled
-from winnow.filters.models import pickles
-from winnow.filters.models.toxicity.conversion import tokenizer_state
+from winnow.filters.models.conversion import pickles
+from winnow.filters.models.conversion.toxicity import tokenizer_state
 from winnow.schemas.errors import WinnowError
 
 KERAS = "keras.src.legacy.preprocessing.text"
