@@ -154,6 +154,12 @@ class BoundRecipe:
         """Its sources and extractors; SourceError if a source's folder is missing."""
         return bind_sources(self.config)
 
+    def renew(self) -> None:
+        """Bind anew what is asked for from now on: files that the recipe names may have changed."""
+        config = self.config
+        self.__dict__.clear()
+        self.__dict__["config"] = config
+
     def ingest(self, store: Store) -> IngestContext:
         """Return everything that ingest into a store depends on."""
         return self.sources.context(store)

@@ -1,17 +1,19 @@
 """Runs `winnow fetch`: sources that are fetched become WARC files in the store, with a log of every address."""
 
 import ssl
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from winnow.filters.extras import required_package
+from winnow.filters.page.opt_out import OPERATOR as OPT_OUT
 from winnow.filters.page.opt_out import OptOutConfig
-from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.pipelines.binding.sources import source_root, store_record
 from winnow.pipelines.fetch.archives.references import RangedObjects
 from winnow.pipelines.fetch.facts import FetchedSource, fetched_source
@@ -33,6 +35,7 @@ from winnow.runners.terminal.progress.fetching import FetchProgress
 from winnow.runners.terminal.progress.status_line import waiting
 from winnow.runners.terminal.tables import print_line, print_tables
 from winnow.schemas.errors import RecipeError, SourceError
+from winnow.schemas.identity import Json
 from winnow.schemas.problems import suggestion
 from winnow.schemas.recipe import AddressList, ArchiveQuery, Recipe, SourceConfig
 
@@ -89,6 +92,35 @@ def fetch(
         for source in left:
             one.run(source, planned[source.name])
         return [one.ended(source) for source in left]
+
+
+def fetching_part(recipe: BoundRecipe) -> BoundRecipe:
+    """What fetches the sources of a recipe whose operators read files that are yet to be fetched; else the recipe."""
+    config = recipe.config
+    folders = [source_root(config, source) for source in _chosen(config, ALL)]
+    named = (config.located(text) for entry in config.annotate for text in _texts(entry.options.plain()))
+    if not any(Path(path).is_relative_to(folder) and not Path(path).exists() for path in named for folder in folders):
+        return recipe
+    opt_out = tuple(replace(entry, where=None) for entry in config.annotate if entry.name == OPT_OUT.name)
+    return bind(
+        Recipe(
+            version=config.version,
+            store=config.store,
+            sources=config.sources,
+            fetch=config.fetch,
+            annotate=opt_out,
+            file=config.file,
+        )
+    )
+
+
+def _texts(options: Json) -> Iterator[str]:
+    """The texts of an operator's options."""
+    if isinstance(options, str):
+        yield options
+    elif isinstance(options, Mapping | list | tuple):
+        for one in options.values() if isinstance(options, Mapping) else options:
+            yield from _texts(one)
 
 
 def without_records(recipe: BoundRecipe) -> list[FetchedSource]:

@@ -12,7 +12,7 @@ from winnow.pipelines.preflight.check import AskedScores, ExportFolders, WholeRe
 from winnow.pipelines.store.leases.command_lease import one_command
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.exports.recipe_exports import export
-from winnow.runners.stages.fetching import ALL, Wanted, fetch
+from winnow.runners.stages.fetching import ALL, Wanted, fetch, fetching_part
 from winnow.runners.stages.finished_run import RecipeRun
 from winnow.runners.stages.mixing import mix
 from winnow.runners.stages.publishing import Outcome
@@ -45,6 +45,11 @@ def run_recipe(
     drawn and exported. `wanted`: what is fetched of sources that are, and how.
     """
     config = recipe.config
+    is_left = any(source.is_fetched for source in config.sources)
+    if is_left and (first := fetching_part(recipe)) is not recipe:  # the rest can be bound only after it
+        print_remarks(console, preflight(WholeRecipe(recipe=first, last="ingest")))
+        fetch(first, engine, console, wanted)
+        is_left = False
     print_remarks(console, preflight(WholeRecipe(recipe=recipe)))
     places = [config.located(path) for path in (config.store.path, *(entry.path for entry in config.export))]
     engine.require_reachable(*places, *(source_root(config, source) for source in config.sources))
@@ -54,9 +59,10 @@ def run_recipe(
     print_remarks(console, said)
     reached = Reached()
     try:
-        if any(source.is_fetched for source in config.sources):
+        if is_left:
             reached.begin("fetch")
             fetch(recipe, engine, console, wanted)
+            recipe.renew()
         return _run_stages(folders, engine, console, reached, said=bool(said), all_notes=all_notes)
     except (Exception, KeyboardInterrupt) as error:
         print_unfinished_run(recipe, engine, console, reached, error)

@@ -224,3 +224,26 @@ def test_a_fetch_without_any_record_says_what_to_do_instead_of_a_run(
         assert_told(said, "next … isl: no address gave a record", f"winnow fetch {file} --refetch reason=")
         assert f"winnow run {file}" not in said
     assert_told(told(capsys, "run", file, status=1), "no address gave a record")
+
+
+def test_an_operator_may_read_the_captures_of_robots_txt_that_are_yet_to_be_fetched(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    robots = {f"www.site{number}.is": "User-agent: GPTBot\nDisallow: /pages/\n" for number in range(2)}
+    crawl = Crawl(tmp_path / "crawl", pages(40), robots=robots)
+    annotate = "annotate: [text.length, {url.robots: {rules: store-r/fetched/isl/robots/host_files.jsonl.gz}}]"
+    refused = []
+    with Server(crawl.folder) as server:
+        for command in ("fetch", "run"):
+            folder = tmp_path / command
+            folder.mkdir()
+            file = recipe(folder, (crawl, server))
+            Path(file).write_text(Path(file).read_text().replace("annotate: [text.length]", annotate))
+            told(capsys, "fetch", file, "--plan")
+            if command == "fetch":
+                told(capsys, "fetch", file)
+            told(capsys, "run", file)
+            found = open_store(folder / "store-r").table(["samples.url", "url.robots.disallowed"]).to_arrow()
+            refused.append({row["samples.url"] for row in found.to_pylist() if row["url.robots.disallowed"]})
+    assert refused[0] == refused[1]
+    assert {url.split("/")[2] for url in refused[0]} == {"www.site0.is", "www.site1.is"}

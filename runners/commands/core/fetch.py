@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import engine_arguments, recipe_argument
-from winnow.runners.stages.opening import begin, open_engine, ready_recipe
+from winnow.runners.stages.opening import begin, bound_recipe, open_engine
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.problems import suggestion
 
@@ -39,10 +39,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Fetch; the exit status is 3 if addresses are left that another run may get."""
     console = begin("fetch", options.recipe)
-    from winnow.runners.stages.fetching import Wanted, fetch, without_records
+    from winnow.pipelines.preflight.check import WholeRecipe, preflight
+    from winnow.runners.stages.fetching import Wanted, fetch, fetching_part, without_records
+    from winnow.runners.terminal.tables import print_remarks
 
     wanted = Wanted(tuple(options.source), frozenset(map(_reason, options.refetch)), _limit(options.limit))
-    recipe = ready_recipe(console, options.recipe, "ingest")
+    recipe = fetching_part(bound_recipe(options.recipe))
+    print_remarks(console, preflight(WholeRecipe(recipe=recipe, last="ingest")))
     if not any(source.is_fetched for source in recipe.config.sources):
         raise RecipeError(
             f"{options.recipe}: no source is fetched; give one 'commoncrawl' or 'addresses' (docs/howto/fetch.md)"
