@@ -9,8 +9,8 @@ asked before), and one of the linked charts (another choice, never made before),
 200 ms; at most 1 GiB of memory in all of that. Steps are medians of eleven
 (`--quick`: five), after the rows have been decided, whose time is shown. `--pictures`: a page of fifty pictures of a
 grid, never asked for before, within 1 s, of 20,000 photographs of 640 pixels in files of their own, over six
-connections as browsers have. `--shards`: how long the first view, and
-those that list shards, take on a store of 100,000 tiny shards: a page on it opens, though not at once.
+connections as browsers have. `--shards`: a store of 100,000 shards of four rows (`--quick`: 4,000), on which nothing
+may take longer because of its shards but deciding: the first view, those that list shards, and the same steps.
 """
 
 import http.client
@@ -42,7 +42,8 @@ from winnow.schemas.recipe import Recipe, recipe_from_text
 
 ROWS = 10_000_000
 STEPS, QUICK_STEPS = 11, 5
-SHARDS, TINY_ROWS = 100_000, 4
+SHARDS, QUICK_SHARDS, TINY_ROWS = 100_000, 4_000, 4
+DECIDED_MS = 8.0  # a shard, of the time until all rows are decided, while which the page shows how far that is
 OF_SHARDS = (("store", 20.0), ("shards", 20.0), ("quarantine", 20.0), ("words", 2.0))  # views, with seconds
 PHOTOGRAPHS, COPIES = 2_000, 10
 CELLS, CONNECTIONS = 50, 6  # of a page of a grid; that a browser has to a server at once
@@ -124,12 +125,13 @@ def main() -> int:
         TOKENS_LAYER: made_tokens,
     }
     if options.shards:
-        folder = cached_store("inspect-shards", TINY_ROWS * options.shards, _recipe, makers, TINY_ROWS)
+        shards = QUICK_SHARDS if options.quick and options.shards == SHARDS else options.shards
+        folder = cached_store("inspect-shards", TINY_ROWS * shards, _recipe, makers, TINY_ROWS)
         with inspecting(_written(folder)) as page:
-            limits = [
-                Limit(f"{view} of {options.shards:,} shards", _seconds(page.ask, view), most, "s")
-                for view, most in OF_SHARDS
-            ]
+            limits = []
+            for limit in _of_shards(page, shards, QUICK_STEPS if options.quick else STEPS):
+                limits.append(limit)
+                print(f"{limit.what}: {limit.value:.3f} {limit.unit}", flush=True)
             limits.append(Limit("server's memory", peak_resident(page.process) / GIB, 1, "GiB"))
         return judged("inspect.shards", limits, options.json)
     folder = cached_store("inspect", ROWS, _recipe, makers)
@@ -192,6 +194,20 @@ def _steps(page: Page, steps: int) -> Iterator[Limit]:
     began = time.perf_counter()
     page.ask("rules")
     print(f"{ROWS:,} rows decided in {time.perf_counter() - began:.1f} s")
+    yield from _moves(page, steps)
+
+
+def _of_shards(page: Page, shards: int, steps: int) -> Iterator[Limit]:
+    for view, most in OF_SHARDS:
+        yield Limit(f"{view} of {shards:,} shards", _seconds(page.ask, view), most, "s")
+    began = time.perf_counter()
+    while (progress := page.ask("store")["progress"]["frame"])["done"] < progress["of"]:
+        time.sleep(1)
+    yield Limit("rows decided", 1e3 * (time.perf_counter() - began) / shards, DECIDED_MS, "ms a shard")
+    yield from _moves(page, steps)
+
+
+def _moves(page: Page, steps: int) -> Iterator[Limit]:
     rule = next(one for one in page.ask("rules")["rules"] if one["reason"] == "short")
     languages = [one["code"] for one in page.ask("store")["languages"]] or ["eng_Latn", "deu_Latn", "fra_Latn"]
     changes = [

@@ -1,6 +1,7 @@
 """Stores of millions of made-up rows, with real objects, commits and manifests: what planning is timed on."""
 
 import gzip
+import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from winnow.pipelines.binding.tokens import TOKENS_LAYER
 from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, create_or_open
+from winnow.pipelines.store.layers import WrittenLayer, put_statistics
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
 from winnow.pipelines.store.manifests.tables import rows_of_commit
@@ -27,9 +29,13 @@ from winnow.schemas.identity import digest, fingerprint_of
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import FORMAT_VERSION, LayerPart, LayersCommit, ObjectRecord, ShardRecord, TaskCommit
 from winnow.schemas.rows.samples import SAMPLES
+from winnow.schemas.statistics import ShardStatistics, layer_spec
 
 SHARD_ROWS = 65_536
-VARIANTS = 8  # shards of different content; the others are copies of theirs, under names and in files of their own
+VARIANTS = 8  # shards of different content; the others are copies of theirs, under names of their own
+LINKED_ROWS = (
+    64  # of shards so small, those of one content are one file under many names: a hundred thousand are made soon
+)
 
 Maker: TypeAlias = Callable[[int, int], pa.Table]
 """A layer's table from a seed and a number of rows."""
@@ -82,26 +88,29 @@ def _make_store(
 ) -> None:
     store = create_or_open(Unsynced(Path(recipe.store.path)), store_record(recipe))
     makers: dict[str, Maker] = {layout.SAMPLES: made_samples, **layer_makers}
-    store.objects.put("stats/none.json", b"{}")
     tasks: list[TaskCommit] = []
     layers: dict[str, list[ManifestRow]] = {layer: [] for layer in layer_makers if layer != layout.SAMPLES}
-    made: dict[tuple[str, int, int], ObjectRecord] = {}
+    made: dict[tuple[int, int], dict[str, WrittenLayer]] = {}
+    statistics: dict[tuple[int, int], str] = {}
     for number, start in enumerate(range(0, rows, shard_rows)):
         count = min(shard_rows, rows - start)
         shard = f"crawl-{number:05d}-0000"
-        written = {}
-        for layer, make in makers.items():
-            variant = (layer, number % VARIANTS, count)
-            if variant not in made:
-                made[variant] = _put(store, make(number % VARIANTS, count), layer, keys[layer], shard)
-            written[layer] = _copied(store, made[variant], layer, keys[layer], shard)
+        variant = (number % VARIANTS, count)
+        if variant not in made:
+            tables = {layer: make(*variant) for layer, make in makers.items()}
+            made[variant] = {layer: _put(store, table, layer, keys[layer], shard) for layer, table in tables.items()}
+            statistics[variant] = put_statistics(store, shard, list(made[variant].values()))
+        counted = statistics[variant]  # one file for all shards of this content
+        written = {
+            layer: _copied(store, one.part.object, layer, keys[layer], shard) for layer, one in made[variant].items()
+        }
         task = f"crawl-{number:05d}"
-        samples = ShardRecord(shard, written[layout.SAMPLES], "stats/none.json")
+        samples = ShardRecord(shard, written[layout.SAMPLES], counted)
         tasks.append(
             TaskCommit(task, keys[layout.SAMPLES], "crawl", (), (samples,), None, None, count, count, {}, {}, 1, "none")
         )
         parts = tuple(LayerPart(layer, keys[layer], written[layer]) for layer in layers)
-        commit = LayersCommit(shard, "crawl", samples.object.path, "stats/none.json", parts, "none")
+        commit = LayersCommit(shard, "crawl", samples.object.path, counted, parts, "none")
         for layer, row in rows_of_commit(commit).items():
             layers[layer].append(row)
     rows_of = {layer: ManifestRows.of(found) for layer, found in layers.items()}
@@ -109,18 +118,25 @@ def _make_store(
     publish_union(store, "recipe.yaml", "benchmark", contents)
 
 
-def _put(store: Store, table: pa.Table, layer: str, key: str, shard: str) -> ObjectRecord:
+def _put(store: Store, table: pa.Table, layer: str, key: str, shard: str) -> WrittenLayer:
+    batches = table.to_batches(max_chunksize=SHARD_ROWS // 4)
     with TableWriter(store.objects, table.schema) as writer:
-        for batch in table.to_batches(max_chunksize=SHARD_ROWS // 4):
+        for batch in batches:
             writer.write(batch)
-        return writer.finish(lambda content: _name(layer, key, shard, content))
+        written = writer.finish(lambda content: _name(layer, key, shard, content))
+    return WrittenLayer(LayerPart(layer, key, written), ShardStatistics.of(layer_spec(layer, table.schema), batches))
 
 
 def _copied(store: Store, made: ObjectRecord, layer: str, key: str, shard: str) -> ObjectRecord:
     content = made.path.split(".")[-2]
     path = _name(layer, key, shard, content)
-    if not store.objects.exists(path):
-        store.objects.put(path, store.objects.read(made.path))
+    if path != made.path:
+        assert isinstance(store.objects, Unsynced)
+        if made.rows <= LINKED_ROWS:
+            (store.objects.folder / path).unlink(missing_ok=True)
+            os.link(store.objects.folder / made.path, store.objects.folder / path)
+        elif not store.objects.exists(path):
+            store.objects.put(path, store.objects.read(made.path))
     return ObjectRecord(path, made.rows, made.bytes, made.values)
 
 

@@ -4,7 +4,7 @@ It reads only the columns that rules name, so no text unless a rule names one (l
 change at any time. Dropped samples can be listed for reviewing, sampling or tuning a threshold.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -108,8 +108,25 @@ def decide_shard(
     pinned: PinnedProgram, shard: ShardObjects, evaluator: Evaluator, duplicates: Duplicates = NO_DUPLICATES
 ) -> ShardDecisions:
     """Decide the rows of one shard."""
-    replaced = {name: pa.array(marks) for name, marks in duplicates.of(shard.shard, shard.rows).items()}
-    represented = duplicates.items_of(shard.shard)
+    columns, rows = decision_columns(pinned), _block_rows(pinned)
+    blocks = read_aligned(pinned.store.objects, shard.objects, columns, rows, shard.hidden)
+    marks, represented = duplicates.of(shard.shard, shard.rows), duplicates.items_of(shard.shard)
+    return decide_blocks(pinned, shard, evaluator, blocks, marks, represented)
+
+
+def decide_blocks(
+    pinned: PinnedProgram,
+    shard: ShardObjects,
+    evaluator: Evaluator,
+    blocks: Iterable[dict[str, pa.Array]],
+    marks: Mapping[str, NDArray[np.bool_]],
+    represented: Mapping[str, tuple[NDArray[np.int64], NDArray[np.int64]]],
+) -> ShardDecisions:
+    """Decide the rows of one shard, or of several that are read as one.
+
+    `blocks`: the `decision_columns` of its rows; `marks` and `represented`: what `Duplicates` says of it.
+    """
+    replaced = {name: pa.array(of_kind) for name, of_kind in marks.items()}
     items = _ItemBlocks()
     fired: list[Masks] = []
     null: list[Masks | None] = []
@@ -117,9 +134,9 @@ def decide_shard(
     domains = [pa.array([], pa.string())]
     at = 0
     words = max(1, -(-(len(pinned.program.rules) + 1) // WORD))
-    for block in read_aligned(pinned.store.objects, shard.objects, _columns(pinned), _block_rows(pinned), shard.hidden):
+    for block in blocks:
         rows = len(next(iter(block.values())))
-        block |= {name: marks.slice(at, rows) for name, marks in replaced.items()}
+        block |= {name: of_kind.slice(at, rows) for name, of_kind in replaced.items()}
         block |= represented_lists(block, represented, pinned.program.duplicate_lists, at)
         seen = ~hidden_in(shard.hidden, at, rows)
         try:
@@ -237,7 +254,8 @@ def _join_nulls(fired: list[Masks], null: list[Masks | None]) -> Masks | None:
     return np.concatenate([np.zeros_like(one) if part is None else part for one, part in zip(fired, null, strict=True)])
 
 
-def _columns(pinned: PinnedProgram) -> list[Column]:
+def decision_columns(pinned: PinnedProgram) -> list[Column]:
+    """Return every column that deciding reads."""
     described = (*pinned.described, *size_columns(pinned.size), _MODALITY, _DOMAIN)
     return list(dict.fromkeys((*pinned.program.columns, *described)))
 

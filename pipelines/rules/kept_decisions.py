@@ -26,7 +26,7 @@ from winnow.pipelines.store.kept_facts import fact_inputs, find_facts, put_facts
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.records import FactInputs, Generation
 
-VERSION = 5
+VERSION = 6
 """The version of everything that turns rows into a record; raise it when the same rows give another one."""
 
 

@@ -16,7 +16,7 @@ from winnow.filters.language.words.scripts import lacking_package
 from winnow.filters.presets import find_preset
 from winnow.pipelines.binding.rule_presets import ProgramRule, made_for
 from winnow.pipelines.rules.decisions import DecisionCounts, bits_of
-from winnow.pipelines.rules.sites import SiteCounts
+from winnow.pipelines.rules.sites import ALL, SiteCounts
 from winnow.schemas.counts import count_of
 from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, language_name
 from winnow.schemas.recipe import LossAlarms
@@ -28,7 +28,6 @@ LossOf: TypeAlias = Literal["language", "source", "site"]
 UNEVEN = 10  # times the share that a rule drops of all others
 UNEVEN_SHARE = 0.05  # a rule that drops less of a source or a site is no loss
 MOST_UNEVEN = 20  # losses, the largest
-_ALL = -1  # in the place of a rule: all samples
 _DEVIATIONS = 3  # by which both shares must differ, as counts that vary by chance
 
 _NO_LANGUAGES = (UNKNOWN, NO_LANGUAGE, "unknown")
@@ -137,7 +136,7 @@ def find_uneven(
     of_sources: dict[str, Counter[int]] = {}  # samples by rule that fires; -1: all
     for outcome, tally in counts:
         if not outcome.fired >> len(rules):
-            for rule in (_ALL, *bits_of(outcome.fired)):
+            for rule in (ALL, *bits_of(outcome.fired)):
                 of_sources.setdefault(outcome.source, Counter())[rule] += tally.rows
     of_sites: dict[tuple[str, str], Counter[int]] = {}
     for source, site, rule, rows in zip(sites.source, sites.site, sites.rule, sites.rows, strict=True):
@@ -153,9 +152,9 @@ def find_uneven(
         for rule, one in enumerate(rules):
             if one.phase in ("dedupe", "items") or one.rule.reason in bounds.expected or (source, rule) in named:
                 continue
-            others = whole[_ALL] - own[_ALL], whole[rule] - own[rule]
-            if _is_uneven(own[_ALL], own[rule], *others, bounds.min_rows):
-                found.append(RuleLoss(one.phase, one.rule.reason, of, name, own[_ALL], own[rule], *others))
+            others = whole[ALL] - own[ALL], whole[rule] - own[rule]
+            if _is_uneven(own[ALL], own[rule], *others, bounds.min_rows):
+                found.append(RuleLoss(one.phase, one.rule.reason, of, name, own[ALL], own[rule], *others))
                 if of == "source":
                     named.add((source, rule))
     return tuple(sorted(found, key=_loudest_first)[:MOST_UNEVEN])

@@ -34,6 +34,12 @@ _WIDE = {
 }
 _WIDE_LEAF = re.compile(r"extract\.[^.]+\.(text|links|images|parts)")
 
+
+def is_wide(column: str) -> bool:
+    """Whether a column may have megabytes in a row."""
+    return column in _WIDE or _WIDE_LEAF.fullmatch(column) is not None
+
+
 LayerKeys = Mapping[str, Mapping[str, str]]
 """The expected key of each layer, by source."""
 
@@ -103,7 +109,7 @@ class PinnedProgram:
     @property
     def wide(self) -> bool:
         """Whether the rules read texts or other columns that may have megabytes per row."""
-        return any(column.name in _WIDE or _WIDE_LEAF.fullmatch(column.name) for column in self.program.columns)
+        return any(is_wide(column.name) for column in self.program.columns)
 
     @property
     def layers(self) -> tuple[str, ...]:

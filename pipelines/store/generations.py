@@ -22,7 +22,7 @@ from winnow.pipelines.store.integrity.sealed import (
 from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
 from winnow.pipelines.store.manifests.tables import each_task, read_manifest, read_tasks
 from winnow.pipelines.store.manifests.tasks import TaskCommits
-from winnow.pipelines.store.tables import read_batches
+from winnow.pipelines.store.tables import read_batches, read_list
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import (
     FORMAT_VERSION,
@@ -107,6 +107,12 @@ class Store:
         if entry is None:
             raise StoreError(f"{self.root}: {_why_missing(generation, layer)}")
         return read_manifest(self.objects, entry.manifest).read_by(entry.keys)
+
+    def first_object(self, generation: Generation, layer: str) -> ManifestRow | None:
+        """One object of a layer, whose columns all have; None if it has none. Of a long manifest little is decoded."""
+        entry = generation.layers[layer]
+        parts = (ManifestRows.of_batches([batch]) for batch in read_list(self.objects, entry.manifest))
+        return next((row for part in parts for row in part.read_by(entry.keys)), None)
 
     def tasks(self, generation: Generation) -> TaskCommits:
         """The ingest tasks that made a generation's rows."""

@@ -5,6 +5,7 @@ To add a section, write one more function and list it in `page.SECTIONS`.
 
 from dataclasses import replace
 
+from winnow.pipelines.rules.sites import MIN_ROWS
 from winnow.runners.facts.examples import (
     EXCERPT_CHARACTERS,
     ContactSheet,
@@ -12,6 +13,7 @@ from winnow.runners.facts.examples import (
     Examples,
     SheetPicture,
 )
+from winnow.runners.facts.sites import by_site
 from winnow.runners.facts.store import frequent, losses, sources, stages, values
 from winnow.runners.facts.store import layers as layers_of
 from winnow.runners.report.block import Block
@@ -87,13 +89,17 @@ def lengths(summary: StoreSummary, _: Examples) -> Block | None:
     return Block("lengths", "Length of texts", join(body), brief)
 
 
-def domains(summary: StoreSummary, _: Examples) -> Block | None:
-    """The most frequent domains."""
+def domains(summary: StoreSummary, examples: Examples) -> Block | None:
+    """The most frequent domains, and what is kept of large sites."""
     column = _column(summary, "samples", "domain")
     if column is None:
         return None
     different = "" if column.distinct is None else f"about {count_of(column.distinct, 'domain')}"
-    return Block("domains", "Domains", _most_frequent("Most frequent domains", "domain", column), different)
+    parts = [_most_frequent("Most frequent domains", "domain", column)]
+    if examples.sites:
+        parts.append(drawn(by_site(examples.sites).between(0, SHOWN_BARS)))
+        parts.append(note(f"Counted in shards in which a site has {MIN_ROWS} rows or more."))
+    return Block("domains", "Domains", join(parts), different)
 
 
 def kinds(summary: StoreSummary, _: Examples) -> Block | None:

@@ -17,6 +17,7 @@ from winnow.schemas.mixture import MixturePlan
 
 if TYPE_CHECKING:
     from winnow.runners.facts.shards import ShardLines
+    from winnow.runners.facts.sites import SiteLine
 
 EXCERPT_CHARACTERS = 300
 
@@ -122,6 +123,7 @@ class Examples:
     coverage: SafetyCoverage | None = None  # detector coverage of the kept samples
     duplicates: tuple[DuplicatesFound, ...] = ()  # a kind each
     scores: tuple[ScoreOverview, ...] = ()
+    sites: "tuple[SiteLine, ...]" = ()  # large ones, as rules decide on them
     shards: "ShardLines | None" = None
     unrecorded: tuple[str, ...] = ()  # layers of scores that cannot be shown, as the record of their decision is lost
     sheets: tuple[ContactSheet, ...] = ()

@@ -14,20 +14,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.reading.columns import Column
-from winnow.pipelines.rules.map_shards import THREADS
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.concurrency import map_in_order, table_threads
 from winnow.runners.inspect.frame import Frame, narrowed
 from winnow.runners.inspect.measures import (
     FEW_ROWS,
     MOST_TEXT_BYTES,
     Measure,
-    blocks_of,
     find_column,
+    map_blocks,
     measure_of,
-    with_layers,
 )
 from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.parts import Block
 from winnow.runners.inspect.view import UnavailableError
 from winnow.schemas.tombstones import FORGOTTEN
 
@@ -142,22 +140,17 @@ def texts_of(opened: Opened, frame: Frame, column: Column) -> Texts:
 
 
 def _read_texts(opened: Opened, frame: Frame, column: Column) -> Texts:
-    shards = with_layers(opened, frame, [layout.SAMPLES, column.layer])
     codes = np.full(frame.rows, -1, np.int32)
 
-    def coded(number: int) -> tuple[int, list[pa.DictionaryArray]]:
-        blocks = blocks_of(frame, [column], shards[number])
-        found: list[pa.DictionaryArray] = []
-        for block in blocks:
-            found.append(pc.dictionary_encode(block[column.name]))
-            texts = found[-1].dictionary
-            if column != DOMAIN and texts.nbytes > MOST_TEXT_BYTES * max(FEW_ROWS, len(found[-1])):
-                raise UnavailableError(f"{column.name} holds long texts, which are not grouped by")
-        return int(frame.starts[number]), found
+    def coded(_: int, block: Block) -> pa.DictionaryArray:
+        found = pc.dictionary_encode(block[column.name])
+        if column != DOMAIN and found.dictionary.nbytes > MOST_TEXT_BYTES * max(FEW_ROWS, len(found)):
+            raise UnavailableError(f"{column.name} holds long texts, which are not grouped by")
+        return found
 
     known = pa.array([], pa.large_string())
-    threads = table_threads(frame.pinned.store.objects, THREADS)
-    for start, blocks in map_in_order(coded, range(len(shards)), threads):
+    for part, blocks in map_blocks(opened, frame, [column], coded):
+        start = part.start
         for block in blocks:
             texts = block.dictionary.cast(pa.large_string())
             at = pc.index_in(texts, known)

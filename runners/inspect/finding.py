@@ -9,13 +9,12 @@ from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.query.search_tasks import ID_BYTES
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.reading.items import ROW_DIGITS, item_of_id
-from winnow.pipelines.rules.map_shards import THREADS
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.concurrency import map_in_order, table_threads
 from winnow.pipelines.store.tables import read_rows
 from winnow.runners.inspect.frame import Frame
-from winnow.runners.inspect.measures import blocks_of
+from winnow.runners.inspect.measures import map_blocks
 from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.parts import Block
 from winnow.runners.inspect.view import AskedError
 from winnow.schemas.uint128 import words_of
 
@@ -68,22 +67,18 @@ def place_of_item(opened: Opened, frame: Frame, identity: str) -> tuple[Place, i
 
 
 def _rows_with(opened: Opened, frame: Frame, high: int) -> list[int]:
-    ids = opened.kept.get("ids", lambda: _read(frame))
+    ids = opened.kept.get("ids", lambda: _read(opened, frame))
     rows: list[int] = np.flatnonzero(ids.high == np.uint64(high)).tolist()
     return rows
 
 
-def _read(frame: Frame) -> _Ids:
+def _read(opened: Opened, frame: Frame) -> _Ids:
     high = np.zeros(frame.rows, np.uint64)
 
-    def read_one(number: int) -> None:
-        at = int(frame.starts[number])
-        for block in blocks_of(frame, [_ID], frame.shards[number]):
-            words, _ = words_of(block[_ID.name])
-            high[at : at + len(words)] = words
-            at += len(words)
+    def read(at: int, block: Block) -> None:
+        words, _ = words_of(block[_ID.name])
+        high[at : at + len(words)] = words
 
-    threads = table_threads(frame.pinned.store.objects, THREADS)
-    for _ in map_in_order(read_one, range(len(frame.shards)), threads):
+    for _ in map_blocks(opened, frame, [_ID], read):
         pass
     return _Ids(high)

@@ -6,7 +6,8 @@ row for up to 63 rules. Forgotten rows have a place in them, so that rows are fo
 """
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
@@ -16,26 +17,29 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.rules import MEASURED_LANGUAGES, RuleProgram
+from winnow.pipelines.processes.cancelling import check_cancelled
 from winnow.pipelines.query.recipe_rules import pinned_rules
-from winnow.pipelines.reading.columns import Column, read_aligned
+from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.rules.deciding import (
-    NARROW_BLOCK_ROWS,
     UNKNOWN,
     choose_representatives,
+    decide_blocks,
     decide_shard,
+    decision_columns,
     languages_of,
     size_columns,
     sizes_of,
 )
-from winnow.pipelines.rules.decisions import WORD, has_rule, word_mask
-from winnow.pipelines.rules.evaluation import Evaluator
-from winnow.pipelines.rules.map_shards import map_shards
+from winnow.pipelines.rules.decisions import WORD, ShardDecisions, has_rule, word_mask
+from winnow.pipelines.rules.evaluation import Evaluator, UndecidedError
+from winnow.pipelines.rules.map_shards import map_with_evaluators
 from winnow.pipelines.rules.pinning import PinnedProgram, PinnedShards, ShardObjects, pin_no_rules
 from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES, Duplicates
 from winnow.pipelines.store import layout
 from winnow.runners.inspect.counting import Codes, Words
 from winnow.runners.inspect.opened import Opened
-from winnow.schemas.errors import RecipeError
+from winnow.runners.inspect.parts import Packs, Part, PartReader, joined, parts_of
+from winnow.schemas.errors import RecipeError, StoreError
 from winnow.schemas.rows.extraction import EXTRACTED
 
 Rows = NDArray[np.int64]
@@ -71,15 +75,21 @@ class Frame:
         """The number of rows, forgotten ones among them."""
         return len(self.first)
 
-    @cached_property
-    def shards(self) -> tuple[ShardObjects, ...]:
+    @property
+    def shards(self) -> PinnedShards:
         """The shards, in order."""
-        return tuple(self.pinned.shards)
+        assert isinstance(self.pinned.shards, PinnedShards)  # all of them
+        return self.pinned.shards
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The shards that are read together."""
+        return parts_of(self.starts, self.shards.layers[layout.SAMPLES].texts("source"))
 
     @cached_property
     def numbers(self) -> dict[str, int]:
         """The number of each shard."""
-        return {shard.shard: number for number, shard in enumerate(self.shards)}
+        return {name: number for number, name in enumerate(self.shards.layers[layout.SAMPLES].texts("shard"))}
 
     @cached_property
     def seen(self) -> Marks:
@@ -92,6 +102,13 @@ class Frame:
         """Which rows no rule drops."""
         kept: Marks = self.first < 0
         return kept
+
+    @cached_property
+    def by_language(self) -> dict[str, tuple[int, int]]:
+        """The rows of each language that has some, and how many of them are kept."""
+        of = (np.bincount(self.language[marks], minlength=len(self.languages)) for marks in (self.seen, self.kept))
+        counts = zip(*(numbers.tolist() for numbers in of), strict=True)
+        return {code: (rows, kept) for code, (rows, kept) in zip(self.languages, counts, strict=True) if rows}
 
     @property
     def nbytes(self) -> int:
@@ -151,10 +168,10 @@ class Progress:
         with self.lock:
             self.done, self.of, self.failed = 0, shards, None
 
-    def add(self) -> None:
-        """One more shard is decided."""
+    def add(self, shards: int) -> None:
+        """So many more shards are decided."""
         with self.lock:
-            self.done += 1
+            self.done += shards
 
 
 def frame_of(opened: Opened) -> Frame:
@@ -182,10 +199,15 @@ def _frame(opened: Opened, progress: Progress) -> Frame:
         try:
             pinned = pinned_rules(opened.recipe, opened.store, opened.generation, (layout.SAMPLES,))
             assert pinned is not None  # as the samples are asked for
-            return fill_frame(pinned, progress)
+            return fill_frame(pinned, progress, packs_of(opened))
         except RecipeError as error:
             why = str(error).splitlines()[0]
-    return replace(fill_frame(_without_rules(opened), progress), why_no_rules=why)
+    return replace(fill_frame(_without_rules(opened), progress, packs_of(opened)), why_no_rules=why)
+
+
+def packs_of(opened: Opened) -> Packs:
+    """What was read of many small shards."""
+    return opened.kept.get("packs", Packs, stays=True)
 
 
 def _without_rules(opened: Opened) -> PinnedProgram:
@@ -200,47 +222,53 @@ def _without_rules(opened: Opened) -> PinnedProgram:
     return replace(pinned, languages=languages)
 
 
-def fill_frame(pinned: PinnedProgram, progress: Progress | None = None, threads: int | None = None) -> Frame:
+def fill_frame(
+    pinned: PinnedProgram, progress: Progress | None = None, packs: Packs | None = None, threads: int | None = None
+) -> Frame:
     """Decide every row; UndecidedError if a rule cannot be decided for one, CancelledError if nobody waits."""
     assert isinstance(pinned.shards, PinnedShards)
-    shards = tuple(pinned.shards)
+    samples = pinned.shards.layers[layout.SAMPLES]
+    of_shards = samples.texts("source")
     told = progress or Progress()
-    told.begin(len(shards))
+    told.begin(len(samples))
     duplicates = choose_representatives(pinned, threads)
-    starts = np.cumsum([0, *(shard.rows for shard in shards)])
-    numbers = {shard.shard: number for number, shard in enumerate(shards)}
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(samples.numbers("rows"))])
     rows, rules = int(starts[-1]), len(pinned.program.rules)
     words = max(1, -(-(rules + 1) // WORD))
     narrow = next(
         kind for kind in (np.uint8, np.uint16, np.uint32, np.uint64) if min(rules + 1, WORD) <= kind(0).nbytes * 8
     )
-    sources = sorted({shard.source for shard in shards})
+    sources = sorted(set(of_shards))
     codes = {name: number for number, name in enumerate(sources)}
     fired, first = np.zeros((rows, words), narrow), np.zeros(rows, np.int16)
     source, size = np.zeros(rows, np.uint16), np.zeros(rows, np.int64)
     items = np.zeros((rows, 2), np.int32) if pinned.program.judges_items else None
     languages = _Languages(np.zeros(rows, np.uint16))
+    reader = PartReader(pinned.store.objects, pinned.shards, packs or Packs())
+    described = list(dict.fromkeys((*pinned.languages, *size_columns(pinned.size))))
 
-    def decide_one(shard: ShardObjects, evaluator: Evaluator) -> None:
-        start = int(starts[numbers[shard.shard]])
-        own = slice(start, start + shard.rows)
-        decided = decide_shard(pinned, shard, evaluator, duplicates)
-        fired[own], first[own], source[own] = decided.fired, decided.first, codes[shard.source]
-        if items is not None and decided.items is not None:
-            left = decided.items.left(rules)
-            of_row = np.repeat(np.arange(shard.rows), decided.items.numbers)
-            for side, marks in enumerate((left, ~left)):
-                items[own, side] = np.bincount(of_row[marks], minlength=shard.rows)
-        at = start
-        wanted = list(dict.fromkeys((*pinned.languages, *size_columns(pinned.size))))
-        for block in read_aligned(pinned.store.objects, shard.objects, wanted, NARROW_BLOCK_ROWS, shard.hidden):
+    def decide_one(part: Part, evaluator: Evaluator) -> None:
+        at = part.start
+        for decided in _decide_part(pinned, part, evaluator, reader, duplicates):
+            count = len(decided.fired)
+            own = slice(at, at + count)
+            fired[own], first[own] = decided.fired, decided.first
+            if items is not None and decided.items is not None:
+                left = decided.items.left(rules)
+                of_row = np.repeat(np.arange(count), decided.items.numbers)
+                for side, marks in enumerate((left, ~left)):
+                    items[own, side] = np.bincount(of_row[marks], minlength=count)
+            at += count
+        source[part.start : at] = codes[of_shards[part.first]]
+        at = part.start
+        for block in reader.blocks(part, described):
             count = len(next(iter(block.values())))
             size[at : at + count] = sizes_of(block, pinned.size)
             languages.add(at, languages_of(block, pinned.languages, count))
             at += count
-        told.add()
+        told.add(part.end - part.first)
 
-    for _ in map_shards(pinned, decide_one, threads):
+    for _ in map_with_evaluators(pinned, decide_one, parts_of(starts, of_shards), threads):
         pass
     codes_of_languages, names = languages.sorted()
     small = size.astype(np.uint32) if rows and size.min() >= 0 and size.max() < 1 << 32 else size
@@ -260,6 +288,25 @@ def fill_frame(pinned: PinnedProgram, progress: Progress | None = None, threads:
     _ = frame.seen, frame.kept
     pa.default_memory_pool().release_unused()
     return frame
+
+
+def _decide_part(
+    pinned: PinnedProgram, part: Part, evaluator: Evaluator, reader: PartReader, duplicates: Duplicates
+) -> Iterator[ShardDecisions]:
+    """What rules decide on the rows of a part, in order: at once, or shard by shard where they read long texts or judge
+    media, and where one cannot be decided, so that the error names its place."""
+    members = reader.shards[part.first : part.end]
+    if part.is_joined and not pinned.wide and not pinned.program.judges_items:
+        marks = [duplicates.of(shard.shard, shard.rows) for shard in members]
+        replaced = {name: np.concatenate([of[name] for of in marks]) for name in marks[0]}
+        blocks = reader.blocks(part, decision_columns(pinned))
+        with suppress(UndecidedError, StoreError):
+            decided = decide_blocks(pinned, joined(members), evaluator, blocks, replaced, {})
+            yield decided
+            return
+    for shard in members:
+        check_cancelled()
+        yield decide_shard(pinned, shard, evaluator, duplicates)
 
 
 class _Languages:

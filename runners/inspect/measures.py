@@ -4,23 +4,23 @@ Their values are exact and of the store's own types, so that conditions over the
 of long texts are not kept: who needs them reads the store.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.pipelines.reading.columns import Column, column_of, read_aligned
-from winnow.pipelines.rules.deciding import NARROW_BLOCK_ROWS
+from winnow.pipelines.reading.columns import Column, column_of
 from winnow.pipelines.rules.map_shards import THREADS
-from winnow.pipelines.rules.pinning import PinnedShards, ShardObjects
+from winnow.pipelines.rules.pinning import PinnedShards
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.concurrency import map_in_order, table_threads
-from winnow.runners.inspect.frame import Frame
+from winnow.runners.inspect.frame import Frame, packs_of
 from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.parts import Block, Part, PartReader
 from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.schemas.problems import suggestion
 
@@ -29,6 +29,7 @@ MOST_TEXT_BYTES: Final = 24  # of a row, on average: codes and names, no texts
 FEW_ROWS: Final = 16_384  # of which any text is kept
 
 Span = tuple[int, int]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 def chunks_of(frame: Frame) -> tuple[Span, ...]:
     """The rows of each chunk, as their first and the one after their last."""
     bounds = [0]
-    for end in frame.starts[1:].tolist():
+    for end in (part.start + part.rows for part in frame.parts):
         if end - bounds[-1] >= CHUNK_ROWS or end == frame.rows:
             bounds.append(end)
     return tuple(span for span in pairwise(bounds) if span[0] < span[1])
@@ -118,7 +119,7 @@ def frame_layers(opened: Opened) -> tuple[str, ...]:
     return tuple(layer for layer in generation.layers if layer not in generation.partial)
 
 
-def with_layers(opened: Opened, frame: Frame, layers: Iterable[str]) -> tuple[ShardObjects, ...]:
+def with_layers(opened: Opened, frame: Frame, layers: Iterable[str]) -> PinnedShards:
     """The frame's shards with the objects of these layers, too; UnavailableError if a shard lacks one."""
     wanted = dict.fromkeys(layers)
     there = frame_layers(opened)
@@ -126,33 +127,43 @@ def with_layers(opened: Opened, frame: Frame, layers: Iterable[str]) -> tuple[Sh
         if layer not in there:
             recipe = "RECIPE" if opened.recipe is None else opened.recipe.file
             raise UnavailableError(f"not every shard has the layer {layer} yet; run: winnow run {recipe}")
-    assert isinstance(frame.pinned.shards, PinnedShards)
-    had = frame.pinned.shards
+    had = frame.shards
     more = {layer: opened.store.manifest(opened.generation, layer) for layer in wanted if layer not in had.layers}
-    return frame.shards if not more else tuple(replace(had, layers={**had.layers, **more}))
+    return replace(had, layers={**had.layers, **more}) if more else had
 
 
-def blocks_of(frame: Frame, columns: Iterable[Column], shard: ShardObjects) -> Iterator[dict[str, pa.Array]]:
-    """The values of one shard, some rows at a time; forgotten rows as those that a purge makes of them."""
-    return read_aligned(frame.pinned.store.objects, shard.objects, columns, NARROW_BLOCK_ROWS, shard.hidden)
+def map_blocks(
+    opened: Opened, frame: Frame, columns: Sequence[Column], work: Callable[[int, Block], T]
+) -> Iterator[tuple[Part, list[T]]]:
+    """What `work` makes of the columns of all rows, some at a time and several parts at once, in the order of parts.
+
+    It is given the number of the first of its rows. Forgotten rows are read as those that a purge makes of them.
+    UnavailableError if not every shard has a column's layer.
+    """
+    shards = with_layers(opened, frame, [layout.SAMPLES, *(column.layer for column in columns)])
+    reader = PartReader(opened.store.objects, shards, packs_of(opened))
+
+    def of_part(part: Part) -> list[T]:
+        at, found = part.start, []
+        for block in reader.blocks(part, columns):
+            found.append(work(at, block))
+            at += len(next(iter(block.values())))
+        return found
+
+    threads = table_threads(opened.store.objects, THREADS)
+    yield from zip(frame.parts, map_in_order(of_part, frame.parts, threads), strict=True)
 
 
 def _read(opened: Opened, frame: Frame, column: Column) -> Measure:
-    shards = with_layers(opened, frame, [layout.SAMPLES, column.layer])
-
-    def read_one(shard: ShardObjects) -> pa.Array | None:
-        blocks = [block[column.name] for block in blocks_of(frame, [column], shard)]
-        return pa.concat_arrays(blocks) if blocks else None
-
     spans = chunks_of(frame)
     parts: list[list[pa.Array]] = [[] for _ in spans]
     ends = [end for _, end in spans]
-    threads = table_threads(frame.pinned.store.objects, THREADS)
-    for start, values in zip(frame.starts[:-1].tolist(), map_in_order(read_one, shards, threads), strict=True):
-        if values is not None and len(values):
+    for part, blocks in map_blocks(opened, frame, [column], lambda _, block: block[column.name]):
+        if part.rows:
+            values = pa.concat_arrays(blocks)
             if _has_bytes(values.type) and values.nbytes > MOST_TEXT_BYTES * max(FEW_ROWS, len(values)):
                 return Measure((), is_long=True)
-            parts[int(np.searchsorted(ends, start, side="right"))].append(values)
+            parts[int(np.searchsorted(ends, part.start, side="right"))].append(values)
     held = tuple(_numbered(pa.concat_arrays(some)) for some in parts)
     pa.default_memory_pool().release_unused()
     return Measure(held)

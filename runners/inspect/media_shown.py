@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.media.thumbnails import NSFW_LAYER, NSFW_OF_VIDEOS
 from winnow.pipelines.reading.columns import MEDIA
-from winnow.pipelines.rules.map_shards import THREADS
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.concurrency import map_in_order, table_threads
 from winnow.pipelines.store.tables import read_rows
 from winnow.runners.inspect.frame import Frame, Marks
-from winnow.runners.inspect.measures import blocks_of, with_layers
+from winnow.runners.inspect.measures import map_blocks
 from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.parts import Block
 from winnow.runners.inspect.pictures import blurred_items
 from winnow.schemas.identity import Json
 
@@ -40,16 +39,12 @@ def rows_with_media(opened: Opened, frame: Frame) -> Marks:
 
 def _read(opened: Opened, frame: Frame) -> Marks:
     marks = np.zeros(frame.rows, np.bool_)
-    shards = with_layers(opened, frame, [MEDIA.layer])
 
-    def read_one(number: int) -> None:
-        at = int(frame.starts[number])
-        for block in blocks_of(frame, [MEDIA], shards[number]):
-            counts = pc.fill_null(pc.list_value_length(block[MEDIA.name]), 0)
-            marks[at : at + len(counts)] = counts.to_numpy(zero_copy_only=False) > 0
-            at += len(counts)
+    def read(at: int, block: Block) -> None:
+        counts = pc.fill_null(pc.list_value_length(block[MEDIA.name]), 0)
+        marks[at : at + len(counts)] = counts.to_numpy(zero_copy_only=False) > 0
 
-    for _ in map_in_order(read_one, range(len(shards)), table_threads(opened.store.objects, THREADS)):
+    for _ in map_blocks(opened, frame, [MEDIA], read):
         pass
     return marks
 

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from winnow.filters.duplicates.kind import ROWS, find_kind
 from winnow.pipelines.query.duplicates import Browser
 from winnow.pipelines.reading.columns import Column
-from winnow.pipelines.rules.map_shards import THREADS
-from winnow.pipelines.store.concurrency import map_in_order, table_threads
 from winnow.runners.inspect.dimensions import DOMAIN, texts_of
 from winnow.runners.inspect.frame import Frame
-from winnow.runners.inspect.measures import blocks_of, frame_layers, with_layers
+from winnow.runners.inspect.measures import frame_layers, map_blocks
 from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.parts import Block
 from winnow.schemas.rows.duplicates import Kind, layer_of_kind
 from winnow.schemas.uint128 import words_of
 
@@ -51,22 +50,15 @@ def site_duplicates(opened: Opened, frame: Frame, kind: Kind) -> SiteDuplicates:
 def _counted(opened: Opened, frame: Frame, kind: Kind) -> SiteDuplicates:
     sites = texts_of(opened, frame, DOMAIN)
     cluster, size = (Column(layer_of_kind(kind), leaf) for leaf in ("cluster", "size"))
-    shards = with_layers(opened, frame, [cluster.layer])
 
-    def read_one(number: int) -> _Clustered:
-        at = int(frame.starts[number])
-        parts: list[_Clustered] = [(np.zeros(0, np.uint64), np.zeros(0, np.int32))]
-        for block in blocks_of(frame, [cluster, size], shards[number]):
-            many = pc.fill_null(pc.greater(block[size.name], 1), False)
-            rows = np.flatnonzero(many.to_numpy(zero_copy_only=False))
-            # Half of an id, which is a hash: among a billion, two equal halves are a chance of one in forty.
-            high, _ = words_of(block[cluster.name].take(pa.array(rows)))
-            parts.append((high, sites.codes[at + rows] + 1))
-            at += len(many)
-        return np.concatenate([high for high, _ in parts]), np.concatenate([codes for _, codes in parts])
+    def read(at: int, block: Block) -> _Clustered:
+        many = pc.fill_null(pc.greater(block[size.name], 1), False)
+        rows = np.flatnonzero(many.to_numpy(zero_copy_only=False))
+        # Half of an id, which is a hash: among a billion, two equal halves are a chance of one in forty.
+        high, _ = words_of(block[cluster.name].take(pa.array(rows)))
+        return high, sites.codes[at + rows] + 1
 
-    threads = table_threads(opened.store.objects, THREADS)
-    found = list(map_in_order(read_one, range(len(shards)), threads))
+    found = [one for _, some in map_blocks(opened, frame, [cluster, size], read) for one in some]
     none: _Clustered = (np.zeros(0, np.uint64), np.zeros(0, np.int32))
     clusters, codes = (np.concatenate(arrays) for arrays in zip(none, *found, strict=True))
     return counted_sites(clusters, codes, len(sites.values) + 1)

@@ -1,24 +1,27 @@
 """The summaries of a store, of what its rules decide, and of the mixture drawn from it: read once for all views."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.running.job_tasks import HERE
 from winnow.runners.inspect.frame import frame_of
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.stages.opening import open_console
-from winnow.runners.stages.reports.summarise import summarise
+from winnow.runners.stages.reports.summarise import ingested_total
 from winnow.runners.stages.reports.writing import mixture_if_drawn
-from winnow.runners.stages.rule_decisions import rule_decisions
+from winnow.runners.stages.rule_decisions import decisions_if_kept, rule_decisions
 from winnow.schemas.mixture import MixturePlan
-from winnow.schemas.summary import StoreSummary
+from winnow.schemas.summary import SourceSummary
+
+MOST_DECIDED: Final = 4_096
+"""Shards that are decided again for a summary of their rules."""
 
 _BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class _Summary:
-    summary: StoreSummary
+class _Ingested:
+    total: SourceSummary
     nbytes: int = _BYTES
 
 
@@ -34,13 +37,9 @@ class _Plan:
     nbytes: int = _BYTES
 
 
-def store_summary(opened: Opened) -> StoreSummary:
-    """What `winnow stats` says of the generation."""
-
-    def made() -> _Summary:
-        return _Summary(summarise(opened.store, opened.generation, opened.recipe, console=open_console(quiet=True)))
-
-    return opened.kept.get("store summary", made).summary
+def ingested(opened: Opened) -> SourceSummary:
+    """What became of the records of all sources at ingest."""
+    return opened.kept.get("ingested", lambda: _Ingested(ingested_total(opened.store, opened.generation))).total
 
 
 def drawn_mixture(opened: Opened) -> MixturePlan | None:
@@ -53,12 +52,16 @@ def drawn_mixture(opened: Opened) -> MixturePlan | None:
 
 
 def rules_summary(opened: Opened) -> RulesSummary | None:
-    """What each rule drops, as `winnow plan` says it; None if that is not decided."""
+    """What each rule drops, as `winnow plan` says it; None if that is not decided, and of very many shards if no plan
+    has been made of them: it takes minutes, for which a page does not wait."""
 
     def made() -> _Rules:
         frame = frame_of(opened)
         if opened.recipe is None or frame.why_no_rules is not None:
             return _Rules(None)
+        if len(frame.shards) > MOST_DECIDED:
+            decided = decisions_if_kept(opened.recipe, opened.store, opened.generation)
+            return _Rules(None if decided is None else decided.summary_if_decided)
         found = rule_decisions(opened.recipe, opened.generation, frame.pinned, jobs=HERE)
         return _Rules(found.summary_if_decided)
 

@@ -13,11 +13,10 @@ from winnow.pipelines.binding.sources import decode_limits
 from winnow.pipelines.binding.tokens import TOKENS_LAYER
 from winnow.pipelines.mix.candidates import pixels_of, seconds_of
 from winnow.pipelines.reading.columns import MEDIA, Column
-from winnow.pipelines.rules.map_shards import THREADS
-from winnow.pipelines.store.concurrency import map_in_order, table_threads
 from winnow.runners.inspect.frame import Frame
-from winnow.runners.inspect.measures import blocks_of, frame_layers, with_layers
+from winnow.runners.inspect.measures import frame_layers, map_blocks
 from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.parts import Block
 
 _TOKENS: Final = Column(TOKENS_LAYER, "tokens")
 Amounts = NDArray[np.int64] | NDArray[np.uint32]
@@ -44,7 +43,6 @@ def _read(opened: Opened, frame: Frame) -> Units:
     counted = TOKENS_LAYER in frame_layers(opened)
     limits = DecodeLimits() if opened.recipe is None else decode_limits(opened.recipe.config)
     columns = [MEDIA, *([_TOKENS] if counted else [])]
-    shards = with_layers(opened, frame, [column.layer for column in columns])
     found: dict[str, NDArray[np.int64]] = {}
     lock = Lock()
 
@@ -55,19 +53,16 @@ def _read(opened: Opened, frame: Frame) -> Units:
         if name in found:
             found[name][own] = amounts
 
-    def read_one(number: int) -> None:
-        at = int(frame.starts[number])
-        for block in blocks_of(frame, columns, shards[number]):
-            media = block[MEDIA.name]
-            own = slice(at, at + len(media))
-            if len(media.flatten()):
-                put("pixels", own, pixels_of(media, limits.max_pixels))
-                put("seconds", own, seconds_of(media))
-            if counted:
-                put("tokens", own, pc.fill_null(block[_TOKENS.name], 0).to_numpy(zero_copy_only=False))
-            at += len(media)
+    def read(at: int, block: Block) -> None:
+        media = block[MEDIA.name]
+        own = slice(at, at + len(media))
+        if len(media.flatten()):
+            put("pixels", own, pixels_of(media, limits.max_pixels))
+            put("seconds", own, seconds_of(media))
+        if counted:
+            put("tokens", own, pc.fill_null(block[_TOKENS.name], 0).to_numpy(zero_copy_only=False))
 
-    for _ in map_in_order(read_one, range(len(shards)), table_threads(opened.store.objects, THREADS)):
+    for _ in map_blocks(opened, frame, columns, read):
         pass
     some: dict[str, Amounts] = {"bytes": frame.size} if frame.size.any() else {}
     for name in ("tokens", "pixels", "seconds"):

@@ -67,7 +67,7 @@ class StoreTables:
         """The columns of samples and of each layer; without a sample no layer has any."""
         found = {layout.SAMPLES: SAMPLES}
         for layer in sorted(self.generation.layers, key=lambda name: (name != layout.SAMPLES, name)):
-            row = next(iter(self.store.manifest(self.generation, layer)), None)
+            row = self.store.first_object(self.generation, layer)
             if row is not None:
                 found[layer] = read_schema(self.store.objects, row.object)
         return found

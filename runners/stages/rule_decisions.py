@@ -22,6 +22,7 @@ from winnow.pipelines.rules.score_overlaps import ScoreOverlap
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.store.generations import Store
+from winnow.runners.facts.sites import SiteLine, site_lines
 from winnow.runners.stages.lists.whole_file import require_writable, whole_parquet
 from winnow.runners.stages.running.command_jobs import command_jobs
 from winnow.schemas.errors import RecipeError, WinnowError
@@ -76,6 +77,11 @@ class RuleDecisions:
         """Detector coverage of the kept samples; None if the recipe has no detectors of harm."""
         detectors = self.asked.detectors
         return None if detectors is None else coverage_of(detectors, self.kept.coverage)
+
+    @property
+    def sites(self) -> tuple[SiteLine, ...]:
+        """What is kept of large sites."""
+        return site_lines(self.kept.sites, self.asked.pinned.program.reasons)
 
     @property
     def overlaps(self) -> tuple[ScoreOverlap, ...]:

@@ -36,6 +36,7 @@ from winnow.runners.inspect.serving.guards import Guard, parsed_object, refused,
 from winnow.runners.inspect.serving.page_files import PageFile
 from winnow.runners.inspect.serving.tables import TABLES, write_table
 from winnow.runners.inspect.serving.turns import Lanes, Turn
+from winnow.runners.inspect.units import units_of
 from winnow.runners.inspect.view import AskedError, UnavailableError, views
 from winnow.schemas.errors import WinnowError, is_interrupted_query
 
@@ -91,7 +92,8 @@ class Server:
 
     def _decide(self) -> None:
         with suppress(WinnowError):  # the views that count rows say why it cannot be done
-            frame_of(self.showing.now())
+            shown = self.showing.now()
+            units_of(shown, frame_of(shown))  # of many shards it takes longer than a view may
 
     def close(self) -> None:
         """Give all work up."""

@@ -16,10 +16,9 @@ from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.reading.item_lists import DROPPED, KEPT
 from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError
 from winnow.pipelines.rules.map_shards import THREADS
-from winnow.pipelines.rules.pinning import ShardObjects
 from winnow.pipelines.store import layout
 from winnow.runners.inspect.frame import Frame, Marks, Rows
-from winnow.runners.inspect.measures import Measure, Span, blocks_of, chunks_of, measure_of, plain, with_layers
+from winnow.runners.inspect.measures import Measure, Span, chunks_of, map_blocks, measure_of, plain
 from winnow.runners.inspect.opened import Opened
 from winnow.runners.inspect.view import AskedError
 from winnow.schemas.rows.duplicates import VIRTUAL
@@ -94,23 +93,14 @@ def _fired(opened: Opened, frame: Frame, one: OneRule) -> Marks:
                     evaluators.push(local.evaluator)
             marks[start : start + rows] = decided(local.evaluator, frame, one, start, values, rows)
 
-        def decide_shard(start: int, shard: ShardObjects) -> None:
-            for block in blocks_of(frame, [*one.columns, _ID], shard):
-                rows = len(block[_ID.name])
-                decide(start, block, rows)
-                start += rows
-
         if any(measure.is_long for measure in measures):
-            shards = with_layers(opened, frame, [layout.SAMPLES, *(column.layer for column in one.columns)])
-            running = [
-                pool.submit(decide_shard, start, shard)
-                for start, shard in zip(frame.starts[:-1].tolist(), shards, strict=True)
-            ]
-        else:
-            running = [
-                pool.submit(decide, start, values, end - start)
-                for (start, end), values in _chunks(frame, one, measures)
-            ]
+            columns = [*one.columns, _ID]
+            for _ in map_blocks(opened, frame, columns, lambda at, block: decide(at, block, len(block[_ID.name]))):
+                pass
+            return marks
+        running = [
+            pool.submit(decide, start, values, end - start) for (start, end), values in _chunks(frame, one, measures)
+        ]
         try:
             for future in running:
                 future.result()

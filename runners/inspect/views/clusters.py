@@ -42,7 +42,7 @@ def answer(opened: Opened, asked: Asked) -> Answer:
     overview = shown.heads.overview(shown.kind, ())
     sizes = dict(zip(BIN_NAMES, overview.sizes, strict=True))
     rows = shown.described(listed[PAGE * page : PAGE * (page + 1)])
-    rules = rules_summary(opened)
+    rules, is_decided = rules_summary(opened), frame_of(opened).why_no_rules is None
     stale = shown.browser.stale(opened.recipe)[shown.kind]
     return {
         "kinds": list(shown.browser.kinds),
@@ -53,7 +53,10 @@ def answer(opened: Opened, asked: Asked) -> Answer:
         "sizes": sizes,
         "size": of_size,
         "alarms": [] if rules is None else [asdict(one) for one in rules.alarms],
-        "remarks": remarks([overview]),
+        "remarks": [
+            *remarks([overview]),
+            *(["Whether too much is dropped is known after winnow plan."] if rules is None and is_decided else []),
+        ],
         "page": page,
         "pages": -(-len(listed) // PAGE),
         "total": len(listed) if find else sizes.get(of_size, overview.clusters),

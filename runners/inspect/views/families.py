@@ -3,22 +3,21 @@
 from collections import Counter
 from typing import Any
 
-from winnow.pipelines.rules.summary import RulesSummary
-from winnow.runners.facts.figures import effects_by
 from winnow.runners.facts.mixture import by_part
+from winnow.runners.inspect.frame import Frame, frame_of
+from winnow.runners.inspect.measures import frame_layers
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.summaries import drawn_mixture, rules_summary, store_summary
+from winnow.runners.inspect.summaries import drawn_mixture
 from winnow.runners.inspect.view import Answer, Asked, UnavailableError, View
 from winnow.runners.inspect.views.mixture import required_mixture
-from winnow.schemas.languages.counts import LANGUAGE_LAYER, family_of, language_counts
+from winnow.schemas.languages.counts import LANGUAGE_LAYER, family_of
 from winnow.schemas.mixture import PlannedOutput, PlannedStratum
 
 
 def answer(opened: Opened, _: Asked) -> Answer:
     """Families by documents, and by output of the drawn mixture; a share is of all families together."""
-    counted = language_counts(store_summary(opened))
-    plan, rules = drawn_mixture(opened), rules_summary(opened)
-    if counted is None and plan is None:
+    frame, plan = frame_of(opened), drawn_mixture(opened)
+    if plan is None and LANGUAGE_LAYER not in frame_layers(opened):
         raise UnavailableError(
             f"languages are not measured yet; list {LANGUAGE_LAYER} under annotate and run: winnow annotate RECIPE"
         )
@@ -28,8 +27,7 @@ def answer(opened: Opened, _: Asked) -> Answer:
             required_mixture(opened)
         except UnavailableError as error:
             missing = str(error)
-    rows, kept = _decided(rules)
-    documents = rows or ({} if counted is None else counted.families)
+    documents, kept = _by_family(frame)
     names = sorted(documents, key=lambda name: (-documents[name], name))
     return {
         "families": [{"family": name, "documents": documents[name], "kept": kept.get(name)} for name in names],
@@ -39,13 +37,14 @@ def answer(opened: Opened, _: Asked) -> Answer:
     }
 
 
-def _decided(rules: RulesSummary | None) -> tuple[Counter[str], Counter[str]]:
-    """The rows of each family, and those that the rules keep; none if that is not decided."""
-    rows, kept = Counter[str](), Counter[str]()
-    for code, effect in () if rules is None else effects_by(rules, "language").items():
-        rows[family_of(code)] += effect.rows.rows
-        kept[family_of(code)] += effect.kept.rows
-    return rows, kept
+def _by_family(frame: Frame) -> tuple[Counter[str], Counter[str]]:
+    """The rows of each family, and those that the rules keep; none of these if that is not decided."""
+    documents, kept = Counter[str](), Counter[str]()
+    for code, (rows, of_them) in frame.by_language.items():
+        documents[family_of(code)] += rows
+        if frame.why_no_rules is None:
+            kept[family_of(code)] += of_them
+    return documents, kept
 
 
 def _given(output: PlannedOutput) -> dict[str, Any]:

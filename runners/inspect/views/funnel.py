@@ -10,7 +10,7 @@ from winnow.runners.facts.headline import MEANINGS
 from winnow.runners.inspect.choosing import chosen_rows
 from winnow.runners.inspect.frame import Frame, Marks, frame_of
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.summaries import drawn_mixture, store_summary
+from winnow.runners.inspect.summaries import drawn_mixture, ingested
 from winnow.runners.inspect.units import Units, units_of
 from winnow.runners.inspect.view import Answer, Asked, View
 from winnow.schemas.mixture import Amount
@@ -27,7 +27,7 @@ def answer(opened: Opened, asked: Asked) -> Answer:
     """
     frame, chosen = frame_of(opened), asked.get("filter")
     marks, units = chosen_rows(opened, frame, chosen), units_of(opened, frame)
-    total = store_summary(opened).total()
+    total = ingested(opened)
     steps: list[dict[str, Any]] = []
     unread = {name: count for name, count in total.dropped.items() if name != DESCRIBED}
     unread |= {f"quarantined: {name}": count for name, count in total.quarantined.items()}

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
@@ -83,7 +82,7 @@ def _languages(opened: Opened) -> list[Answer]:
         decided = opened.kept.within("decided languages", lambda: _Decided(_decided(opened)), DECIDED_SECONDS)
         counted = {} if decided is None else decided.counts  # of very many shards: the page asks again
     else:
-        counted = _framed(frame)
+        counted = frame.by_language
     is_decided = frame is None or frame.why_no_rules is None
     return [
         {"code": code, "name": language_name(code), "rows": rows, "kept": kept if is_decided else None}
@@ -97,12 +96,6 @@ class _Decided:
 
     counts: dict[str, tuple[int, int]]
     nbytes: int = 1 << 14
-
-
-def _framed(frame: Frame) -> dict[str, tuple[int, int]]:
-    of = (np.bincount(frame.language[marks], minlength=len(frame.languages)) for marks in (frame.seen, frame.kept))
-    counts = zip(*(numbers.tolist() for numbers in of), strict=True)
-    return {code: (rows, kept) for code, (rows, kept) in zip(frame.languages, counts, strict=True) if rows}
 
 
 def _decided(opened: Opened) -> dict[str, tuple[int, int]]:

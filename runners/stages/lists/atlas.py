@@ -92,8 +92,9 @@ def atlas_beside(folder: str) -> Path:
 
 
 def _write(table: pa.Table, store: Store, generation: Generation, layer: str, output: Path, console: Console) -> int:
-    """Write the table if it has rows, and say how many."""
-    if table.num_rows:
+    """Write the table if it has rows, and say how many; without any, it takes the place of an older file alone, which
+    would show rows that are there no longer."""
+    if table.num_rows or output.exists():
         with registered_file(store.objects, MAP, output, generation.number), whole_parquet(output, ATLAS) as writer:
             writer.write_table(table)
     print_line(console, f"{output}: {table.num_rows:,} rows of {layer} on a map")

@@ -92,6 +92,14 @@ def summarise(
     )
 
 
+def ingested_total(store: Store, generation: Generation) -> SourceSummary:
+    """What ingest says of all sources together, without modalities: no statistics are read for it."""
+    whole = _Ingested()
+    for task in store.each_task(generation):
+        whole.add(task)
+    return _source("total", whole, ("", ""), {})
+
+
 def example_ranges(store: Store, generation: Generation) -> Iterator[ExampleRange]:
     """The first ranges that were quarantined for each reason; tasks that have no more to show are not read."""
     shown: Counter[str] = Counter()

@@ -84,6 +84,7 @@ def write_report(
         coverage=coverage,
         duplicates=found,
         scores=scores,
+        sites=() if decisions is None or rules is None else decisions.sites,
         shards=shard_lines(store, generation),
         unrecorded=() if read is None else read.unrecorded,
         sheets=() if wanted is None else gather_sheets(wanted, store, generation, recipe),

@@ -40,3 +40,11 @@ def test_a_part_of_the_map_is_kept_in_the_address(embedded: Path) -> None:
         tab.go_back()
         tab.wait_for_selector(f"[role=status]:has-text('{selected} rows')")
         assert (seen.complaints, seen.foreign) == ([], [])
+
+
+def test_a_map_of_no_rows_says_so(embedded: Path) -> None:
+    with served(opened(embedded / "recipe.yaml"), page_files()) as page, watching(page) as seen:
+        seen.open("map?kept=no&domain=none.example")
+        seen.tab.wait_for_selector("text=No samples are left by what is chosen.")
+        assert seen.tab.locator("canvas").count() == 0
+        assert (seen.complaints, seen.foreign) == ([], [])

@@ -269,6 +269,27 @@ def test_an_export_that_asks_for_a_map_has_one_of_its_samples_beside_it(embedded
         assert why in done.err
 
 
+def test_a_map_without_rows_takes_the_place_of_an_older_file_alone(embedded: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(embedded, folder)
+    command = ("vectors", "recipe.yaml", "--atlas", "atlas.parquet", "--layer", "text.embedding")
+    ended(run_here(folder, *command))
+    every = [row["id"] for row in pq.read_table(folder / "atlas.parquet").to_pylist()]
+    ended(run_here(folder, "forget", "recipe.yaml", *(part for one in every for part in ("--id", one))))
+    done = run_here(folder, *command)
+    assert done.status == 3
+    assert "0 rows of text.embedding" in done.out + done.err
+    assert pq.read_table(folder / "atlas.parquet").num_rows == 0
+    (folder / "atlas.parquet").unlink()
+    assert run_here(folder, *command).status == 3
+    assert not (folder / "atlas.parquet").exists()
+    shown = opened(folder / "recipe.yaml")
+    answer = ask(shown, "map")
+    assert (answer["sampled"], answer["of"], answer["points"]["x"], answer["clusters"]) == (0, 0, [], [])
+    with_filter = ask(shown, "map", filter={"map": {"layer": "text.embedding", "box": [-1, 1, -1, 1]}})
+    assert with_filter["sampled"] == 0
+
+
 def lines_of(file: Path) -> list[dict[str, object]]:
     """The rows of an export as JSON lines."""
     return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
