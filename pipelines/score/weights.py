@@ -269,19 +269,26 @@ def _train(
     start = checkpoints[-1] if checkpoints else begin
     if checkpoints and start is not None:
         context.report(f"score.{entry.name}  continues after step {start.step:,}")
-    for checkpoint in task.train(collected.examples, collected.count, kept, reference, start):
+    named = f"score.{entry.name}: training the {what}"
+    for checkpoint in _told_by(named, task.train(collected.examples, collected.count, kept, reference, start)):
         if checkpoints and checkpoint.step <= checkpoints[-1].step:
             continue
         _require_finite(entry.name, what, checkpoint)
         checkpoints.append(checkpoint)
         raw = _checkpoint_bytes(checkpoint)
         context.store.objects.put(f"{scratch}{len(checkpoints):04d}.{content_name(raw)}.safetensors", raw)
-    chosen = _pick_checkpoints(
-        checkpoints, wanted, f"score.{entry.name}: training the {what} on {collected.count:,} samples"
-    )
+    chosen = _pick_checkpoints(checkpoints, wanted, f"{named} on {collected.count:,} samples")
     done = _put(context.store, entry.name, key, [one.weights for one in chosen], collected.count)
     delete_objects(context.store.objects, [info.path for info in context.store.objects.list(scratch)])
     return done
+
+
+def _told_by(named: str, checkpoints: Iterator[Checkpoint]) -> Iterator[Checkpoint]:
+    """The checkpoints of a training, whose errors begin with its name: a recipe may have several."""
+    try:
+        yield from checkpoints
+    except ScoreError as error:
+        raise ScoreError(f"{named}: {str(error).removeprefix('training: ')}") from error
 
 
 def _pick_checkpoints(checkpoints: Sequence[Checkpoint], wanted: int, what: str) -> list[Checkpoint]:
