@@ -31,6 +31,22 @@ def test_the_report_lists_shards_that_are_unlike_the_others_and_nothing_where_al
     assert "bytes a row: 9 times the median of crawl" in str(found.body)
 
 
+def test_a_shard_is_compared_with_the_others_of_its_source() -> None:
+    sources = ["b", "a", "a", "a", "b", "a", "a", "b", "a"]
+    rows = np.array([1, 100, 100, 100, 1, 10, 100, 99, 0])
+    taken = np.array([1, 1_000, 1_200, 1_000, 1, 100, 1_300, 9_999, 5])
+    dropped = np.array([1.0, 0.1, 0.3, 0.1, 0.0, 0.5, 0.1, 0.5, 0.9])
+    found = unlike_others(sources, rows, taken, dropped)
+    assert [at for at, why in enumerate(found) if why is not None] == [5, 6, 8]  # of b there are too few
+    assert [why.split(": ")[0] for why in (found[5] or "").split("; ")] == ["rows", "share dropped"]
+    assert "0.1 times" in (found[5] or "")
+    assert "+40.0%" in (found[5] or "")
+    assert "1.3 times" in (found[6] or "")  # 1.2 times is like the others
+    noisy = np.exp([0, 0.1, 0.2, 0.3, 1.0, 1.1, 0.1]) * 1e6  # deviations of 0.1: six of them are 0.89
+    marks = [why is not None for why in unlike_others(["a"] * 7, np.full(7, 10), noisy.astype(np.int64), None)]
+    assert marks == [False] * 5 + [True, False]
+
+
 def test_the_lines_and_the_languages_are_those_of_the_inspector(tmp_path: Path) -> None:
     file = write_store(tmp_path / "made")
     shown = opened(file)
