@@ -79,7 +79,7 @@ def make_safetext(sources: Mapping[str, Path], target: Path) -> None:
 
 
 def make_core(sources: Mapping[str, Path], target: Path) -> None:
-    """The words of both that were selected (`winnow.filters.language.lexicons.make_selection`)."""
+    """The words of both that were selected (`tools.tables.selection`)."""
     raw = SELECTION.read_bytes()
     selected = {raw[at : at + _KEY_BYTES] for at in range(0, len(raw), _KEY_BYTES)}
     lists = joined([_table(sources["wordlists.ldnoobw2.table"]), _wheel(sources["wordlists.safetext.package"])])

@@ -11,11 +11,11 @@ import pytest
 
 from tests.filters.language.lexicons.mild import MILD
 from tests.messages import assert_refused
+from tools.tables.selection import EVERYDAY, selected
 from winnow.filters.language.identification.list_coverage import covered_languages
 from winnow.filters.language.lexicons import published_lists
 from winnow.filters.language.lexicons.lexicon import compiled
 from winnow.filters.language.lexicons.lists import read_lists, write_lists
-from winnow.filters.language.lexicons.make_selection import EVERYDAY, selected
 from winnow.pipelines.assets import AssetError, all_assets, lookup
 from winnow.schemas.errors import RecipeError
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tools.tables.fineweb2 import packed, read
 from winnow.filters.language.thresholds.fineweb2 import (
     BOUNDS,
     Clamp,
@@ -14,7 +15,6 @@ from winnow.filters.language.thresholds.fineweb2 import (
     fineweb2_stop_words,
     fineweb2_thresholds,
 )
-from winnow.filters.language.thresholds.make_fineweb2 import packed, read
 from winnow.filters.presets import find_table
 from winnow.schemas.rules.thresholds import ThresholdTable
 

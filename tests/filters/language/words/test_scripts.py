@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.measuring.environments import PEERS
+from tools.tables.assignment import assigned
 from winnow.filters.language.thresholds.fineweb2 import fineweb2_languages
-from winnow.filters.language.words.make_assignment import assigned
 from winnow.filters.language.words.packages import PACKAGES
 from winnow.filters.language.words.scripts import ASSIGNMENT, Segmentation, segmentation_of
 

@@ -1,6 +1,6 @@
 """Packs FineWeb-2's published configurations into `fineweb2.json.xz`.
 
-    python -m winnow.filters.language.thresholds.make_fineweb2 CONFIGS [OUT]
+    python -m tools.tables.fineweb2 CONFIGS [OUT]
 
 CONFIGS is the folder `configs` of the repository huggingface/fineweb-2 (`aai_Latn.yml`, …), or a file with one JSON
 object per line with the same keys and `language_script`. The result is one object of columns with a value per language.

@@ -1,6 +1,6 @@
 """Writes `selection.bin`: which words of the two pip packages are in the list `wordlists.core`.
 
-    python -m winnow.filters.language.lexicons.make_selection LDNOOBW LDNOOBW2 SAFETEXT [OUT]
+    python -m tools.tables.selection LDNOOBW LDNOOBW2 SAFETEXT [OUT]
 
 The first three are the files of the assets `wordlists.ldnoobw`, `wordlists.ldnoobw2` and `wordlists.safetext`; the
 package wordfreq is needed. In a language of LDNOOBW, its words are taken. In other languages, those of LDNOOBWV2 that
@@ -15,7 +15,7 @@ from pathlib import Path
 from winnow.filters.language.lexicons.lists import Lists, joined, read_lists
 from winnow.filters.language.lexicons.published_lists import SELECTION, word_key
 
-EVERYDAY = Path(__file__).parent / "everyday.txt"
+EVERYDAY = SELECTION.with_name("everyday.txt")
 _ZIPF = 3.5
 """Three in a million words: a more frequent word counts as everyday."""
 _FREQUENCIES = {

@@ -1,6 +1,6 @@
 """Writes `languages.tsv` and `scripts.tsv` from pinned packages.
 
-    python -m winnow.schemas.languages.generate WHEELS INTO
+    python -m tools.tables.languages WHEELS INTO
 
 `WHEELS` is a folder with these wheels, downloaded without their dependencies:
 
@@ -216,7 +216,7 @@ def open_wheel(wheels: Path, package: str) -> zipfile.ZipFile:
 def write(target: Path, lines: Iterable[str]) -> None:
     """Write a table, with a header that names its sources."""
     made_from = ", ".join(f"{package} {version}" for package, version in SOURCES.items())
-    head = f"# Written by winnow.schemas.languages.generate from {made_from}; not edited by hand."
+    head = f"# Written by tools.tables.languages from {made_from}; not edited by hand."
     target.write_text("\n".join((head, *NOTES, *lines)) + "\n", encoding="utf-8")
 
 

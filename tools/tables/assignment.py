@@ -1,6 +1,6 @@
 """Write `assignment.txt`: the segmentation that datatrove assigns to each language and script.
 
-    python -m winnow.filters.language.words.make_assignment TABLE [OUT]
+    python -m tools.tables.assignment TABLE [OUT]
 
 TABLE is `tokenizer_assignment.csv` of the repository huggingface/datatrove (src/datatrove/assets). As there, the first
 row of a language and script counts, and rows without a tokenizer are ignored.

@@ -1,0 +1,1 @@
+"""Makes the tables that come with winnow from those that others publish."""
