@@ -261,6 +261,7 @@ class WeightKeys:
     reference: str
     trajectory: str
     companions: str = ""  # the rows that a contrastive task contrasts others with
+    target: str = ""  # the gradients of a target's loss at each checkpoint
 
 
 def to_json(record: Any) -> bytes:  # Any: dataclass instances have no common type

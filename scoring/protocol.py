@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.schemas.assets import AnyAsset
+from winnow.schemas.errors import ScoreError
 from winnow.schemas.recipe.score import Temperature
 
 Weights: TypeAlias = Mapping[str, NDArray[Any]]
@@ -112,6 +113,19 @@ Scorers: TypeAlias = Callable[[Any], tuple[Scored, ...]]
 """Scores examples at several weights at once."""
 
 
+def references_of(at: Sequence[Weights], reference: Weights | Sequence[Weights]) -> list[Weights]:
+    """The reference of each of several weights, of which all may have the same."""
+    return [reference] * len(at) if isinstance(reference, Mapping) else list(reference)
+
+
+def with_loss(losses: Floats) -> NDArray[np.int64]:
+    """The examples with a finite loss; ScoreError if there is none."""
+    which = np.flatnonzero(np.isfinite(losses))
+    if not len(which):
+        raise ScoreError(f"none of {len(losses):,} samples has a finite loss, so there is no gradient")
+    return which
+
+
 class Reader(Protocol):
     """What a task and a measure have in common: they turn rows into examples."""
 
@@ -170,12 +184,24 @@ class Task(Reader, Protocol):
         """
 
     def scorers(
-        self, at: Sequence[Weights], reference: Weights, parameters: Sequence[str], *, cosine: bool = False
+        self,
+        at: Sequence[Weights],
+        reference: Weights | Sequence[Weights],
+        parameters: Sequence[str],
+        *,
+        cosine: bool = False,
     ) -> Scorers:
-        """A scorer at several weights, which computes common parts once."""
+        """A scorer at several weights, which computes common parts once; each may have a reference of its own."""
 
     def losses(self, weights: Weights, examples: Any) -> Floats:
         """The loss of each example."""
+
+    def gradient(self, weights: Weights, examples: Any, parameters: Sequence[str]) -> Weights:
+        """The gradient of the mean loss of examples, over those with a loss, by the parameters that globs choose.
+
+        Raises:
+            ScoreError: No example has a finite loss.
+        """
 
     def train(
         self, examples: Any, count: int, settings: TrainingSettings, reference: Weights | None, start: Checkpoint | None
@@ -211,6 +237,26 @@ class Contrastive(Task, Protocol):
 
     def alignments(self, weights: Weights, examples: Any) -> Floats:
         """How well the two sides of each example fit under weights, whatever the companions."""
+
+
+@runtime_checkable
+class TokenWise(Task, Protocol):
+    """A task whose losses are means over tokens."""
+
+    def token_rho(
+        self, scorers: Scorers, reference: Weights, share: float, count: int
+    ) -> Callable[[Any], tuple[Floats, ...]]:
+        """Rho-1's measure of examples (arXiv 2404.07965) at each of the first weights of scorers.
+
+        It is the mean, over the share of a text's tokens where that is largest, of how far a token's loss is above the
+        reference's.
+
+        Args:
+            scorers: Made by this task; their weights are used where they are.
+            reference: The weights whose losses are subtracted.
+            share: The share of tokens.
+            count: How many of the scorers' weights.
+        """
 
 
 class Measure(Reader, Protocol):
@@ -258,6 +304,7 @@ class TaskKind:
     """Whether by default its reference is trained from the trajectory's end: the difference of two independently
     trained deep networks is not informative about samples."""
     contrastive: bool = False  # whether `load` gives a `Contrastive` task
+    tokens: bool = False  # whether `load` gives a `TokenWise` task
     measures: bool = False  # whether `load` gives a measure instead of a task
     reading_costs: bool = False
     """Whether reading samples dominates the time, so that further checkpoints cost little."""

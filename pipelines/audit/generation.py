@@ -272,7 +272,7 @@ def check_score_decisions(store: Store, generation: Generation, findings: Findin
 def _weights_made(store: Store, score: str, trace: str) -> set[str]:
     """The recorded environments of a trace's weights."""
     use = _found(store, WeightKeys, layout.weights_use(score, trace))
-    keys = (use.reference, use.trajectory) if use is not None else ()
+    keys = (use.reference, use.trajectory, use.target) if use is not None else ()
     found = (_found(store, StoredWeights, layout.weights_record(score, key)) for key in filter(None, keys))
     return {stored.fingerprint for stored in found if stored is not None and stored.fingerprint}
 

@@ -47,7 +47,7 @@ from winnow.schemas.recipe.build import settings
 from winnow.schemas.recipe.nodes import MapNode, located
 from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.rows.samples import SAMPLES
-from winnow.schemas.rows.scores import SCORE, trace_schema
+from winnow.schemas.rows.scores import score_schema, trace_schema
 from winnow.schemas.rules.checking import ColumnInfo, check_where
 from winnow.scoring.tasks import find_task, task_names
 
@@ -239,7 +239,8 @@ def store_columns(recipe: Recipe, measured: Iterable[Measurement]) -> dict[Colum
     late = [(asked.kind.layer, asked.kind.schema) for asked in asked_kinds(recipe)]
     for score in recipe.score:
         aligned = score.task in task_names() and find_task(score.task).contrastive
-        late += [(score.trace, trace_schema(score.checkpoints, aligned=aligned)), (score.layer, SCORE)]
+        trace = trace_schema(score.checkpoints, aligned=aligned, beside=score.beside)
+        late += [(score.trace, trace), (score.layer, score_schema(score.beside))]
     found = {Column(layer, leaf): info for layer, schema in schemas for leaf, info in leaves(schema)}
     for layer, schema in late:
         found |= {Column(layer, leaf): replace(info, phase="keep") for leaf, info in leaves(schema)}

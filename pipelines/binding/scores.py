@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import pyarrow as pa
 
@@ -24,6 +24,7 @@ from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.problems import Problem, recipe_error, suggestion
 from winnow.schemas.recipe import Recipe, ScoreEntry, build_config
+from winnow.schemas.recipe.score import Beside
 from winnow.schemas.rows.scores import SCORES, TRACES, trace_schema
 from winnow.schemas.rules.checking import ColumnInfo, check_where
 from winnow.scoring.protocol import IMAGE, Measure, Method, Task, TaskKind, Weights
@@ -69,6 +70,7 @@ class BoundScore:
     where: Condition
     reference_rows: Condition | None  # what the reference is trained on; None if its weights are given
     trajectory_rows: Condition | None  # what the trajectory is trained on; None if its weights are given
+    target_rows: Condition | None  # whose gradient others are compared with; None if it is not asked for
     reference: tuple[WeightsFile, ...]
     base: WeightsFile | None
     trajectory: tuple[WeightsFile, ...]
@@ -85,7 +87,8 @@ class BoundScore:
     @property
     def trace_schema(self) -> pa.Schema:
         """A row of the trace."""
-        return trace_schema(self.entry.checkpoints, aligned=self.kind.contrastive)
+        entry = self.entry
+        return trace_schema(entry.checkpoints, aligned=self.kind.contrastive, beside=entry.beside)
 
     @property
     def adapted(self) -> bool:
@@ -110,8 +113,10 @@ class BoundScore:
 
     @property
     def passes(self) -> int:
-        """The passes over the samples, for time estimates: one per checkpoint, and one for the reference."""
-        return 1 if self.kind.measures or self.kind.reading_costs else self.entry.checkpoints + 1
+        """The passes over the samples, for time estimates: one per checkpoint and measure, and the reference's."""
+        if self.kind.measures or self.kind.reading_costs:
+            return 1
+        return self.entry.checkpoints * (1 + len(self.entry.beside)) + 1
 
     def task(self) -> Task:
         """Load the task in this process."""
@@ -166,8 +171,15 @@ def _bind_score(recipe: Recipe, entry: ScoreEntry, known: Mapping[str, ColumnInf
         raise recipe_error([Problem(entry.place, where, message)])
     of = entry.filter.of
     if of != "mimic" and (kind.measures or (of == "alignment" and not kind.contrastive)):
-        message = f"{entry.task} has no {'loss' if of != 'alignment' else of}; write mimic"
+        message = f"{entry.task} has no {'loss' if of in ('rho', 'loss') else of}; write mimic"
         raise recipe_error([Problem(entry.place, f"{where}.filter.of", message)])
+    if of in get_args(Beside) and of not in entry.beside:
+        message = f"{of} is measured on request; write the key '{of}' beside 'filter', or another measure"
+        raise recipe_error([Problem(entry.place, f"{where}.filter.of", message)])
+    for asked in entry.beside:
+        if kind.measures or (asked == "token_rho" and not kind.tokens):
+            message = f"{entry.task} has no {_ASKED[asked]}; remove '{asked}'"
+            raise recipe_error([Problem(entry.place, f"{where}.{asked}", message)])
     config = build_config(kind.config, entry.options, where)
     if entry.frames is not None and IMAGE not in kind.reads(config):
         message = f"{entry.task} reads no pictures, so no frames of videos; remove 'frames'"
@@ -220,6 +232,7 @@ def _bind_score(recipe: Recipe, entry: ScoreEntry, known: Mapping[str, ColumnInf
         else condition(trajectory_rows, "trajectory.train_on")
         if trajectory_rows is not None
         else chosen,
+        target_rows=None if entry.target is None else condition(entry.target.rows, "target.rows"),
         reference=tuple(_weights_file(recipe, entry, path, f"{where}.reference") for path in _reference_files(entry)),
         base=_weights_file(recipe, entry, plan.base, f"{where}.reference.base")
         if plan is not None and plan.base is not None
@@ -249,6 +262,8 @@ def _bind_score(recipe: Recipe, entry: ScoreEntry, known: Mapping[str, ColumnInf
     return bound
 
 
+_ASKED: Mapping[Beside, str] = {"target": "gradients", "token_rho": "losses of tokens"}
+"""What measures on request need of a task."""
 _COMPUTED = {TEXT: pa.large_string(), IMAGE: pa.large_binary()}
 """The types of inputs that are computed rather than read from a column."""
 

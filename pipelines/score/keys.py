@@ -48,10 +48,12 @@ class TraceLayer:
                 "reference": without_forgotten(self.weights.reference),
                 "trajectory": without_forgotten(self.weights.trajectory),
                 **({"companions": without_forgotten(self.weights.companions)} if self.weights.companions else {}),
+                **({"target": without_forgotten(self.weights.target)} if self.weights.target else {}),
+                **({} if bound.entry.token_rho is None else {"token_rho": bound.entry.token_rho}),
                 "reads": {layer: keys[layer] for layer in sorted(self.reads)},
             }
         )
-        trained = bound.reference_rows is not None or bound.trajectory_rows is not None
+        trained = any(one is not None for one in (bound.reference_rows, bound.trajectory_rows, bound.target_rows))
         return with_forgotten(key, self.forgotten if trained or bound.kind.contrastive else "")
 
 

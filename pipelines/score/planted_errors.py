@@ -59,11 +59,12 @@ def plant_errors(context: WeightsContext, tracer: WeightTracer, bound: BoundScor
 
 
 def _scored_but_not_trusted(bound: BoundScore) -> Condition:
-    where, trusted = bound.where, bound.reference_rows
-    if trusted is None:
-        return where
-    text = f"not ({trusted.text})" if where.text is None else f"({where.text}) and not ({trusted.text})"
-    return Condition(text, tuple(dict.fromkeys((*where.columns, *trusted.columns))))
+    found = bound.where
+    for trusted in (bound.reference_rows, bound.target_rows):
+        if trusted is not None:
+            text = f"not ({trusted.text})" if found.text is None else f"({found.text}) and not ({trusted.text})"
+            found = Condition(text, tuple(dict.fromkeys((*found.columns, *trusted.columns))))
+    return found
 
 
 def _measures(values: Floats, bound: BoundScore) -> dict[str, Floats]:

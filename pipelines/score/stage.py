@@ -23,7 +23,7 @@ def missing_layers(state: StoreState, bound: BoundScore) -> list[str]:
 def _input_layers(bound: BoundScore) -> tuple[str, ...]:
     """Return the layers that a score depends on, apart from its trace."""
     columns = [*bound.columns]
-    for condition in (bound.reference_rows, bound.trajectory_rows):
+    for condition in (bound.reference_rows, bound.trajectory_rows, bound.target_rows):
         if condition is not None:
             columns += condition.columns
     if (by := group_column(bound)) is not None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +22,11 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.redaction import hidden_in
 from winnow.pipelines.store.hiding.scans import load_hiding
+from winnow.pipelines.store.state import StoreState
+from winnow.pipelines.store.tables import read_schema
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import ID_BYTES
+from winnow.schemas.recipe.score import Measured
 from winnow.schemas.records import Generation
 from winnow.schemas.rows.scores import SCORES
 from winnow.scoring.tasks.labels import value_of
@@ -31,7 +34,7 @@ from winnow.scoring.tasks.labels import value_of
 Uids: TypeAlias = NDArray[np.bytes_]
 """Sorted, each once, in 16 bytes."""
 
-MEASURES: Final = ("score", "mimic", "rho", "loss", "alignment")
+MEASURES: Final = ("score", *get_args(Measured))
 _ID: Final = Column(layout.SAMPLES, "id")
 _METADATA: Final = Column(layout.SAMPLES, "metadata")
 _ROWS: Final = 65_536
@@ -115,7 +118,7 @@ def score_subsets(
     layers = sorted(layer for layer in state.layers if layer.startswith(SCORES))
     subsets = [*(SubsetScores(name, len(uids)) for name, uids in lists.items()), SubsetScores("all samples", None)]
     source = _ID if uid_key is None else _METADATA
-    columns = (_ID, source, *(Column(layer, measure) for layer in layers for measure in MEASURES))
+    columns = (_ID, source, *(one for layer in layers for one in _measured(store, state, layer)))
     hiding = load_hiding(store.objects)
     for shard in scored_shards(state, columns):
         hidden = hiding.of(store.objects, shard.objects[layout.SAMPLES]).rows
@@ -131,12 +134,21 @@ def score_subsets(
     return subsets
 
 
+def _measured(store: Store, state: StoreState, layer: str) -> list[Column]:
+    """The measures that a score has; those on request stand in its layer alone."""
+    objects = sorted(state.layers[layer].objects.values())
+    names = read_schema(store.objects, objects[0]).names if objects else ()
+    return [Column(layer, measure) for measure in MEASURES if measure in names]
+
+
 def _add(subset: SubsetScores, read: Mapping[str, pa.Array], listed: NDArray[np.bool_], layers: Sequence[str]) -> None:
     subset.found += int(np.count_nonzero(listed))
     for layer in layers:
         sums = subset.sums.setdefault(layer.removeprefix(SCORES), {})
         for measure in MEASURES:
-            values = read[f"{layer}.{measure}"].to_numpy(zero_copy_only=False)[listed]
+            if (column := read.get(f"{layer}.{measure}")) is None:
+                continue
+            values = column.to_numpy(zero_copy_only=False)[listed]
             known = values[np.isfinite(values)]
             count, total = sums.get(measure, (0, 0.0))
             sums[measure] = count + len(known), total + float(known.sum())

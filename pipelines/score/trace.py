@@ -9,7 +9,7 @@ counts. A row that is a picture has one frame.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
@@ -31,6 +31,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.schemas.recipe.score import VideoFrames
 from winnow.schemas.records import StoredWeights
 from winnow.schemas.tombstones import FORGOTTEN
+from winnow.scoring.mimic.direction import against
 from winnow.scoring.protocol import (
     ALONE,
     NOT_FINITE,
@@ -42,6 +43,7 @@ from winnow.scoring.protocol import (
     Measure,
     Scorers,
     Task,
+    TokenWise,
     Weights,
 )
 
@@ -58,6 +60,7 @@ class TraceContext:
     trajectory: tuple[str, ...]
     companions: StoredWeights | None  # of a contrastive task
     inputs: Inputs
+    target: tuple[str, ...] = ()  # the gradients of a target's loss, in the order of the trajectory
 
     @property
     def stage(self) -> str:
@@ -81,25 +84,31 @@ class Tracer(Protocol):
 
 @dataclass(frozen=True)
 class WeightTracer:
-    """Computes each example's scores, losses and reference loss, and of pairs the alignment, from a task's weights."""
+    """Computes each example's scores, losses and reference loss, of pairs the alignment, and what else is asked for,
+    from a task's weights."""
 
     task: Task
-    scorers: Scorers
+    scorers: Scorers  # at the checkpoints, and then, if there is a target, at the same ones in its direction
     reference: Weights
+    checkpoints: int
+    tokens: Callable[[Any], tuple[Floats, ...]] | None = None  # the measure `token_rho` at each checkpoint
 
     def unscored(self, values: Floats) -> NDArray[np.object_]:
         """A pair with an alignment and no loss lacks others: all have its picture or caption."""
-        alone = np.zeros(len(values), np.bool_)
+        alone, of_reference = np.zeros(len(values), np.bool_), 2 * self.checkpoints
         if isinstance(self.task, Contrastive):
-            alone = np.isnan(values[:, -2]) & np.isfinite(values[:, -1])
+            alone = np.isnan(values[:, of_reference]) & np.isfinite(values[:, of_reference + 1])
         return np.where(alone, ALONE, NOT_FINITE).astype(object)
 
     def values(self, examples: Any) -> Floats:
         """Return one column for each score and loss."""
-        scored = self.scorers(examples)
+        every = self.scorers(examples)
+        scored, of_target = every[: self.checkpoints], every[self.checkpoints :]
         losses = self.task.losses(self.reference, examples)
         aligned = [self.task.alignments(self.reference, examples)] if isinstance(self.task, Contrastive) else []
-        return np.stack([*(one.score for one in scored), *(one.loss for one in scored), losses, *aligned], axis=1)
+        beside = [*(one.score for one in of_target), *(() if self.tokens is None else self.tokens(examples))]
+        columns = [*(one.score for one in scored), *(one.loss for one in scored), losses, *aligned, *beside]
+        return np.stack(columns, axis=1)
 
 
 @dataclass(frozen=True)
@@ -129,15 +138,27 @@ def weight_tracer(context: TraceContext, task: Task) -> WeightTracer:
     assert context.reference is not None
     reference = load_weights(context.store, context.reference)
     if context.companions is not None and context.companions.samples:
-        contrastive = cast(Contrastive, task)
-        task = contrastive.among(load_weights(context.store, context.companions.objects[0]))
+        task = among(context.store, task, context.companions)
     task.check(reference, context.reference)
     at = [load_weights(context.store, path) for path in context.trajectory]
     for path, weights in zip(context.trajectory, at, strict=True):
         task.check(weights, path)
-    cosine = bound.entry.variant == "cosine"
-    scorers = task.scorers(at, reference, bound.entry.parameters, cosine=cosine)
-    return WeightTracer(task, scorers, reference)
+    entry, count = bound.entry, len(at)
+    gradients = [load_weights(context.store, path) for path in context.target]
+    down = [against(weights, gradient) for weights, gradient in zip(at, gradients, strict=bool(gradients))]
+    towards = [reference] * count + down
+    scorers = task.scorers([*at, *at[: len(down)]], towards, entry.parameters, cosine=entry.variant == "cosine")
+    tokens = None
+    if entry.token_rho is not None:
+        tokens = cast(TokenWise, task).token_rho(scorers, reference, entry.token_rho, count)
+    return WeightTracer(task, scorers, reference, count, tokens)
+
+
+def among(store: Store, task: Task, companions: StoredWeights) -> Task:
+    """Return a contrastive task whose losses contrast rows with these companions; as it is if there are none."""
+    if not companions.samples:
+        return task
+    return cast(Contrastive, task).among(load_weights(store, companions.objects[0]))
 
 
 def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, heartbeat: HeartbeatWriter) -> None:

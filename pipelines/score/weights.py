@@ -62,11 +62,15 @@ def weight_keys(bound: BoundScore, state: StoreState, forgotten: str) -> WeightK
         reference = with_forgotten(reference, forgotten)
     if bound.trajectory_rows is not None:
         trajectory = with_forgotten(trajectory, forgotten)
-    if not bound.kind.contrastive:
-        return WeightKeys(reference, trajectory)
-    rows: dict[str, Json] = {"seed": bound.seed, "rows": _training_rows(bound, bound.where, state)}
-    companions = fingerprint_of({"weights": "companions", "settings": bound.settings, **rows})
-    return WeightKeys(reference, trajectory, with_forgotten(companions, forgotten))
+    companions = target = ""
+    if bound.kind.contrastive:
+        rows: dict[str, Json] = {"seed": bound.seed, "rows": _training_rows(bound, bound.where, state)}
+        found = fingerprint_of({"weights": "companions", "settings": bound.settings, **rows})
+        companions = with_forgotten(found, forgotten)
+    if bound.target_rows is not None:
+        settings = _target_settings(bound, state) | {"trajectory": trajectory, "companions": companions}
+        target = with_forgotten(fingerprint_of(settings), forgotten)
+    return WeightKeys(reference, trajectory, companions, target)
 
 
 def _reference_settings(bound: BoundScore, state: StoreState) -> dict[str, Json]:
@@ -99,6 +103,19 @@ def _trajectory_settings(bound: BoundScore, state: StoreState) -> dict[str, Json
         "parameters": list(bound.entry.parameters),
         "held_out": HELD_OUT_SHARE,
         "rows": _training_rows(bound, bound.trajectory_rows, state),
+    }
+
+
+def _target_settings(bound: BoundScore, state: StoreState) -> dict[str, Json]:
+    assert bound.entry.target is not None
+    assert bound.target_rows is not None
+    return {
+        "weights": "target",
+        "settings": bound.settings,
+        "seed": bound.seed,
+        "max_samples": bound.entry.target.max_samples,
+        "parameters": list(bound.entry.parameters),
+        "rows": _training_rows(bound, bound.target_rows, state),
     }
 
 
@@ -211,6 +228,25 @@ def make_companions(context: WeightsContext, task: Contrastive, bound: BoundScor
     )
     arrays = task.companions(collected.examples) if collected.count else {}
     return _put(context.store, score, key, [arrays], collected.count)
+
+
+def make_target(
+    context: WeightsContext, task: Task, bound: BoundScore, key: str, trajectory: StoredWeights
+) -> StoredWeights:
+    """Load or compute the gradient of a target's mean loss at each checkpoint."""
+    entry, target = bound.entry, bound.entry.target
+    assert target is not None
+    assert bound.target_rows is not None
+    if (found := find_weights(context.store, entry.name, key, entry.checkpoints)) is not None:
+        return found
+    shards = scored_shards(context.state, tuple(dict.fromkeys((*bound.inputs, *bound.target_rows.columns))))
+    collected = collect_examples(
+        context.store, task, bound, shards, bound.target_rows, "target", target.max_samples, context.inputs
+    )
+    context.report(f"{entry.layer}  the target's gradient, of {collected.count:,} of {collected.matching:,} samples")
+    at = (load_weights(context.store, path) for path in trajectory.objects)
+    gradients = [task.gradient(weights, collected.examples, entry.parameters) for weights in at]
+    return _put(context.store, entry.name, key, gradients, collected.count)
 
 
 def _task_settings(bound: BoundScore, training: TrainingConfig) -> TrainingSettings:

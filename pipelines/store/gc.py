@@ -144,7 +144,7 @@ def _weights(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
                 for key in entry.keys:
                     record = layout.weights_use(score, key)
                     if (use := find_record(store.objects, WeightKeys, record)) is not None:
-                        used |= {record, *_objects(store, score, [use.reference, use.trajectory, use.companions])}
+                        used |= {record, *_objects(store, score, astuple(use))}
     return [info for info in store.objects.list(layout.WEIGHTS) if info.path not in used]
 
 

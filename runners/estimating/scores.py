@@ -68,9 +68,9 @@ class PlannedScore:
     @property
     def by_row(self) -> bool:
         """Whether a row's score depends only on that row, so that new rows do not change the others."""
-        return (
-            self.bound.reference_rows is None and self.bound.trajectory_rows is None and not self.bound.kind.contrastive
-        )
+        bound = self.bound
+        trained = any(one is not None for one in (bound.reference_rows, bound.trajectory_rows, bound.target_rows))
+        return not trained and not bound.kind.contrastive
 
     def pending_bytes(self, sizes: LayerSizes) -> int:
         """The bytes that its trace still has to read."""
@@ -98,6 +98,8 @@ class PlannedScore:
         if bound.trajectory_rows is not None:
             rows = "all rows" if bound.trajectory_rows.text is None else bound.trajectory_rows.text
             lines.append(("trains", f"a trajectory of {_checkpoints(bound)} on {rows}"))
+        if bound.target_rows is not None:
+            lines.append(("compares", f"gradients with those of {bound.target_rows.text}"))
         if bound.entry.accelerator is not None:
             lines.append(("requests", bound.entry.accelerator))
         if bound.entry.min_ram_bytes is not None:

@@ -1,7 +1,8 @@
 """Subsets of samples: the mean scores of each, and what two lists have in common."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from winnow.pipelines.score.evaluations import Evaluation, names_of
 from winnow.pipelines.score.subsets import MEASURES, Overlap, SubsetScores
 from winnow.runners.tables.table import Column, Share, Table, table
 from winnow.runners.tables.units import COUNT, DIGITS, NAME, SHARE
@@ -20,8 +21,9 @@ def overlap_table(found: Sequence[Overlap]) -> Table:
     return table("Lists in common", OVERLAPS, found)
 
 
-def score_table(found: Sequence[SubsetScores]) -> Table:
-    """One row for each list, and one for all samples: the mean of each score and measure that any has."""
+def score_table(found: Sequence[SubsetScores], evaluations: Mapping[str, Evaluation]) -> Table:
+    """One row for each list, and one for all samples: the mean of each score and measure that any has, and what
+    evaluations found of lists."""
     scores = sorted({name for one in found for name in one.sums})
     means = [_mean(score, measure) for score in scores for measure in _known(score, found)]
     columns: tuple[Column[SubsetScores], ...] = (
@@ -29,8 +31,17 @@ def score_table(found: Sequence[SubsetScores]) -> Table:
         Column("listed", COUNT, lambda one: one.listed),
         Column("in the store", COUNT, lambda one: one.found),
         *means,
+        *(_evaluated(name, evaluations) for name in names_of(evaluations.values())),
     )
     return table("Mean scores of subsets", columns, found)
+
+
+def _evaluated(name: str, evaluations: Mapping[str, Evaluation]) -> Column[SubsetScores]:
+    def number(one: SubsetScores) -> float | None:
+        found = evaluations.get(one.name)
+        return None if found is None else found.numbers.get(name)
+
+    return Column(name, DIGITS, number)
 
 
 def _known(score: str, found: Sequence[SubsetScores]) -> list[str]:

@@ -17,13 +17,14 @@ from winnow.pipelines.running.row_layers import load_layers, pending_shards
 from winnow.pipelines.score.keys import TraceLayer
 from winnow.pipelines.score.planted_errors import plant_errors
 from winnow.pipelines.score.stage import load_trace, missing_layers, trace_layer
-from winnow.pipelines.score.trace import TraceContext, TraceRows, WeightTracer, weight_tracer
+from winnow.pipelines.score.trace import TraceContext, TraceRows, WeightTracer, among, weight_tracer
 from winnow.pipelines.score.weights import (
     WeightsContext,
     find_weights,
     load_weights,
     make_companions,
     make_reference,
+    make_target,
     make_weights,
     record_use,
 )
@@ -204,10 +205,13 @@ def _context(
     task = bound.task()
     with _weights_lock(run, bound, layer.weights):
         reference, trajectory = make_weights(context, task, bound, layer.weights)
-        companions = None
+        companions, scored, target = None, task, None
         if bound.kind.contrastive:
             contrastive = cast(Contrastive, task)
             companions = make_companions(context, contrastive, bound, layer.weights.companions)
+            scored = among(run.store, task, companions)
+        if layer.weights.target:
+            target = make_target(context, scored, bound, layer.weights.target, trajectory)
     weights = load_weights(run.store, reference.objects[0])
     for number, path in enumerate(trajectory.objects, 1):  # reports a zero direction before workers start
         try:
@@ -215,7 +219,8 @@ def _context(
         except ScoreError as error:
             given = f", {bound.trajectory[number - 1].file}" if bound.trajectory else ""
             raise ScoreError(f"{bound.entry.layer}: checkpoint {number}{given}: {error}") from error
-    traced = TraceContext(run.store, bound, reference.objects[0], trajectory.objects, companions, inputs)
+    slopes = () if target is None else target.objects
+    traced = TraceContext(run.store, bound, reference.objects[0], trajectory.objects, companions, inputs, slopes)
     if isinstance(task, Mismatching) and (not run.part or run.part.startswith("1-")):  # once, of all slices
         _check_planted(context, weight_tracer(traced, task), bound)
     return traced
@@ -248,6 +253,8 @@ def _weights_lock(run: StageRun, bound: BoundScore, keys: WeightKeys) -> Abstrac
     counts = {keys.reference: 1, keys.trajectory: bound.entry.checkpoints}
     if keys.companions:
         counts[keys.companions] = 1
+    if keys.target:
+        counts[keys.target] = bound.entry.checkpoints
     unfinished = any(find_weights(run.store, name, key, count) is None for key, count in counts.items())
     if not run.part or not unfinished:
         return nullcontext()

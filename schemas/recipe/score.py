@@ -39,7 +39,9 @@ class _Temperature:
 
 
 Weighing: TypeAlias = Literal["uniform", "mimic", "grand", "rho"]
-Measured: TypeAlias = Literal["mimic", "rho", "loss", "alignment"]
+Measured: TypeAlias = Literal["mimic", "rho", "loss", "alignment", "target", "token_rho"]
+Beside: TypeAlias = Literal["target", "token_rho"]
+"""Measures that a score has on request."""
 Binarise: TypeAlias = Literal["threshold", "kmeans", "gmm", "top"]
 
 
@@ -125,6 +127,14 @@ class FilterConfig:
 
 
 @dataclass(frozen=True)
+class TargetConfig:
+    """The samples that the measure `target` compares others with, by gradients (LESS, arXiv 2402.04333)."""
+
+    rows: Annotated[str, NotEmpty()]  # a condition
+    max_samples: Annotated[int, Between(1, 1 << 20)] = 256  # winnow's, chosen by the smallest hashes
+
+
+@dataclass(frozen=True)
 class VideoFrames:
     """Which frames of a video a task on pictures looks at, and what becomes of their values."""
 
@@ -147,6 +157,10 @@ class ScoreEntry:
     frames: VideoFrames | None = None  # of videos, for tasks on pictures; None: videos have no picture
     accelerator: Annotated[str, _ACCELERATOR] | None = None
     min_ram_bytes: Annotated[int, Between(1 << 20, 1 << 50)] | None = None
+    target: TargetConfig | None = None  # None: without the measure of this name
+    token_rho: Annotated[float, Between(0.000001, 1)] | None = None
+    """The share of a text's tokens, those with the largest loss above the reference's, over which the measure of this
+    name is the mean (Rho-1, arXiv 2404.07965: 0.6); None: without it."""
     trajectory: TrajectoryConfig = TrajectoryConfig()
     filter: FilterConfig = FilterConfig()
 
@@ -168,6 +182,12 @@ class ScoreEntry:
             return 0
         given = self.trajectory.weights
         return self.trajectory.checkpoints if given is None else len(given)
+
+    @property
+    def beside(self) -> tuple[Beside, ...]:
+        """The measures on request that it has."""
+        asked: dict[Beside, object] = {"target": self.target, "token_rho": self.token_rho}
+        return tuple(name for name, one in asked.items() if one is not None)
 
     @property
     def layer(self) -> str:

@@ -1,5 +1,7 @@
 """Layers of scores: values at each checkpoint, and the result over all checkpoints and the whole store."""
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 SCORES = "score."
@@ -27,9 +29,14 @@ SCORE = pa.schema(
 """A row of `score.<name>`, a global layer: votes depend on the scores of all rows."""
 
 
-def trace_schema(checkpoints: int, *, aligned: bool = False) -> pa.Schema:
+def score_schema(beside: Sequence[str] = ()) -> pa.Schema:
+    """A row of `score.<name>` with measures on request: the mean of each over checkpoints."""
+    return pa.schema([*SCORE, *(pa.field(name, pa.float64()) for name in beside)])
+
+
+def trace_schema(checkpoints: int, *, aligned: bool = False, beside: Sequence[str] = ()) -> pa.Schema:
     """A row of `trace.<name>`: score and loss at each checkpoint, the earliest first, and the reference's loss and, if
-    `aligned`, its alignment.
+    `aligned`, its alignment; then the measures of `beside` at each checkpoint.
 
     Tasks without weights (no checkpoints) have a single value.
     """
@@ -43,5 +50,6 @@ def trace_schema(checkpoints: int, *, aligned: bool = False) -> pa.Schema:
             *(pa.field(f"loss{number}", pa.float64()) for number in numbers),
             pa.field("reference_loss", pa.float64()),
             *([pa.field("alignment", pa.float64())] if aligned else []),
+            *(pa.field(f"{name}{number}", pa.float64()) for name in beside for number in numbers),
         ]
     )

@@ -5,9 +5,10 @@ step depends on its texts, not on the table's size. It is PyTorch's, except that
 hit. Rates of about 0.1 suit it: a weight's first step is as long as the rate.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.linear.byte_kernels import BYTES, LANES, measure, update
@@ -29,6 +30,7 @@ from winnow.scoring.mimic.direction import chosen_parameters
 from winnow.scoring.protocol import Checkpoint, Floats, TrainingSettings, Weights
 
 _EPSILON = np.float32(1e-10)  # PyTorch's
+_TEXTS = 32  # whose rows are added up at once: some 32 MiB by default
 _MAX_WINDOWS = 1 << 20  # of a batch: each takes 1 KiB
 
 
@@ -65,6 +67,34 @@ def train_bytes(
         )
     training = _Training(windows, buckets, settings, reference, start)
     yield from stepped(training, schedule, start, watch)
+
+
+def byte_gradient(weights: Weights, windows: Windows, parameters: Sequence[str]) -> Weights:
+    """The gradient of the mean loss of texts by the parameters that globs choose."""
+    at = single(weights)
+    found = {name: np.zeros(one.shape, np.float32) for name, one in at.items()}
+    for first in range(0, len(windows), _TEXTS):
+        some = chosen_windows(windows, np.arange(first, min(first + _TEXTS, len(windows))))
+        hits, residuals = _kept(some)
+        losses, gains, squares = np.zeros((3, len(some)))
+        measure(
+            some.content, some.offsets, at[WEIGHT], at[BIAS], NO_WEIGHTS[WEIGHT], NO_WEIGHTS[BIAS], False, False,
+            False, True, hits, residuals, losses, gains, squares,
+        )  # fmt: skip
+        counts = np.diff(some.offsets)
+        residuals /= (np.repeat(counts, counts) * len(windows)).astype(np.float32)[:, None]
+        found[BIAS] += residuals.sum(0, dtype=np.float64).astype(np.float32)
+        order = np.argsort(hits.reshape(-1), kind="stable")
+        rows = hits.reshape(-1)[order]
+        starts = np.flatnonzero(np.diff(rows, prepend=-1))
+        found[WEIGHT][rows[starts]] += np.add.reduceat(residuals[order // hits.shape[1]], starts)
+    return {name: found[name] for name in chosen_parameters(NAMES, parameters)}
+
+
+def _kept(windows: Windows) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Room for the rows and residuals of all windows."""
+    count = len(windows.content)
+    return np.empty((count, windows.content.shape[1] - 1), np.int64), np.empty((count, BYTES), np.float32)
 
 
 class _Training:
@@ -108,8 +138,7 @@ class _Training:
     def advance(self, which: Integers) -> Floats:
         """Take one step; returns the weight of each text."""
         batch, settings = chosen_windows(self._windows, which), self._settings
-        hits = np.empty((len(batch.content), batch.content.shape[1] - 1), np.int64)
-        residuals = np.empty((len(batch.content), BYTES), np.float32)
+        hits, residuals = _kept(batch)
         losses, gains, squares = np.zeros((3, len(which)))
         measure(
             batch.content, batch.offsets, self._weights[WEIGHT], self._weights[BIAS],

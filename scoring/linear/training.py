@@ -5,7 +5,7 @@ difference of logits, so that a Grad-Mimic step costs hardly more than a plain o
 operation, over every weight, including those of features that a batch lacks.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -22,10 +22,20 @@ from winnow.scoring.linear.features import (
     squared_norms,
     width_of,
 )
-from winnow.scoring.linear.head import BIAS, WEIGHT, counted, head_losses, head_shapes, initial_head, require_labels
+from winnow.scoring.linear.head import (
+    BIAS,
+    NAMES,
+    WEIGHT,
+    counted,
+    head_losses,
+    head_shapes,
+    initial_head,
+    require_labels,
+)
 from winnow.scoring.linear.parameters import require_weights
 from winnow.scoring.linear.schedule import Watch, in_batch, schedule_of, stepped
 from winnow.scoring.linear.softmax import residuals
+from winnow.scoring.mimic.direction import chosen_parameters
 from winnow.scoring.protocol import Checkpoint, Floats, TrainingSettings, Weights
 
 _BETAS = (0.9, 0.999)  # PyTorch's
@@ -65,6 +75,22 @@ def train_head(
     if start is not None:
         training.restore(start)
     yield from stepped(training, schedule, start, watch)
+
+
+def head_gradient(weights: Weights, features: Features, labels: Integers, parameters: Sequence[str]) -> Weights:
+    """The gradient of the mean loss of samples by the parameters that globs choose."""
+    kind = kind_of(features)
+    made = products(features, np.asarray(weights[WEIGHT], kind))
+    errors = np.empty_like(made)
+    residuals(made, np.asarray(weights[BIAS], kind), labels, errors, *np.empty((2, len(labels))))
+    errors /= len(labels)
+    if isinstance(features, Sparse):
+        spread = np.zeros((features.width, made.shape[1]), kind)
+        _spread(features.indices, features.values, features.offsets, errors, spread)
+        found = {WEIGHT: np.ascontiguousarray(spread.T), BIAS: errors.sum(0)}
+    else:
+        found = {WEIGHT: errors.T @ features, BIAS: errors.sum(0)}
+    return {name: found[name] for name in chosen_parameters(NAMES, parameters)}
 
 
 class _Training:

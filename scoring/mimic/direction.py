@@ -89,6 +89,32 @@ def direction(at: Weights, reference: Weights, names: Sequence[str]) -> Directio
     return Direction({name: (step / norm).astype(at[name].dtype) for name, step in steps.items()}, norm)
 
 
+def against(at: Weights, gradient: Weights) -> Weights:
+    """Weights that lie from others straight against a gradient: the reference of a score that asks whether a step on a
+    sample lowers the loss of which that is the gradient.
+
+    They are as far away as the changed weights are from zero, so that rounding stays small beside the distance.
+
+    Raises:
+        ScoreError: The gradient is zero, or not finite.
+    """
+    slope, size = (
+        math.sqrt(math.fsum(float(np.square(of[name], dtype=np.float64).sum()) for name in gradient))
+        for of in (gradient, at)
+    )
+    if not 0 < slope < math.inf:
+        raise ScoreError(
+            f"the target's gradient has the norm {slope:g}: there is no direction; use another target, an earlier "
+            "checkpoint or other parameters"
+        )
+    length = (size or 1.0) / slope
+    moved = {
+        name: (at[name].astype(np.float64) - length * step.astype(np.float64)).astype(at[name].dtype)
+        for name, step in gradient.items()
+    }
+    return {**at, **moved}
+
+
 def _check_alike(at: Weights, reference: Weights, names: Sequence[str]) -> None:
     problems = [problem for name in names if (problem := _mismatch(name, at, reference)) is not None]
     if not problems:

@@ -7,6 +7,7 @@ are scored by differences, and the result says so.
 Values do not depend on how a batch is split into portions, within `TOLERANCE` of the largest score of the batch.
 """
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
@@ -83,6 +84,13 @@ class MimicScorer:
         self._portions, self._gradient_portions = (BatchPortions(settings.max_bytes) for _ in range(2))
         self._means: Means = settings.means or "forward"
         self._companions: list[Any] = []  # the embeddings of the model's companions, and their derivatives
+
+    def along(self, towards: Direction) -> "MimicScorer":
+        """A scorer at the same weights, which stay where they are, in another direction."""
+        other = copy.copy(self)
+        other.unit = self.settings.placement.weights(towards.unit)
+        other._companions = []
+        return other
 
     def __call__(self, batch: Batch) -> BatchScores:
         """The losses and scores of a batch, in its order.

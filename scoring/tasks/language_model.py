@@ -6,7 +6,7 @@ object whose `logits` are that); the vocabulary may be larger than the tokenizer
 checked before any text is read, as short texts are padded at the end.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -28,11 +28,13 @@ from winnow.scoring.protocol import (
     Encoded,
     Files,
     Floats,
+    Scorers,
     TaskKind,
     TrainingSettings,
     Weights,
+    with_loss,
 )
-from winnow.scoring.torch_models.base import BatchFunction, TorchTask
+from winnow.scoring.torch_models.base import BatchFunction, TorchScorers, TorchTask
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.examples import Examples, Indices, Ragged
 from winnow.scoring.torch_models.identity import function_identity
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
 
 NAME: Final = "language_model"
+_ROUNDING: Final = 1e-9  # of a share of tokens: .6 of 5 is 3
 _LEAST: Final = 32
 """The minimum width of a batch of short texts, in tokens."""
 
@@ -170,7 +173,47 @@ class LanguageModel(TorchTask):
             examples = windows.chosen(np.flatnonzero(np.diff(of, prepend=-1)))
         return super().train(examples, count, settings, reference, start)
 
+    def gradient(self, weights: Weights, examples: Examples, parameters: Sequence[str]) -> Weights:
+        """The gradient of the mean loss of texts; see `Task`."""
+        if self._config.longer in ("cut", "refuse"):
+            return super().gradient(weights, examples, parameters)
+        examples = examples.chosen(with_loss(self.losses(weights, examples)))
+        windows, of = self._windows(examples)
+        shares = (_lengths(windows) - 1).astype(np.float64)
+        if self._config.longer == "max":
+            placed = self._placed(weights)
+            (losses,) = super()._outputs(windows, lambda batch: (self._losses_of(placed, batch),), 1)
+            largest = _largest(losses, of)
+            shares = np.isin(np.arange(len(of)), largest).astype(np.float64)
+        return self._gradient(weights, windows, shares / np.bincount(of, shares)[of] / examples.count, parameters)
+
+    def token_rho(
+        self, scorers: Scorers, reference: Weights, share: float, count: int
+    ) -> Callable[[Examples], tuple[Floats, ...]]:
+        """Rho-1's measure at each of the first weights of scorers, of each window by itself; see `TokenWise`."""
+        assert isinstance(scorers, TorchScorers)
+        known, at = self._placed(reference), [one.weights for one in scorers.each[:count]]
+
+        def numbers(part: Batch) -> "Tensor":
+            import torch
+
+            counts, expected = part[1] - 1, self._token_losses(known, part)
+            found = []
+            for weights in at:
+                losses = self._token_losses(weights, part)
+                found += [losses.sum(1) / counts, _mean_of_largest(losses - expected, counts, share)]
+            return torch.stack(found, 1)
+
+        def say(batch: Batch) -> Sequence[Floats]:
+            return list(self._numbers_of(batch, numbers).T)
+
+        return lambda examples: self._outputs(examples, say, 2 * len(at))[1::2]
+
     def _losses(self, weights: Parameters, batch: Batch) -> "Tensor":
+        return self._token_losses(weights, batch).sum(1) / (batch[1] - 1)
+
+    def _token_losses(self, weights: Parameters, batch: Batch) -> "Tensor":
+        """The loss of each token that is predicted; zeros after a text's end."""
         import torch
 
         tokens, lengths = batch
@@ -178,8 +221,17 @@ class LanguageModel(TorchTask):
         targets = tokens[:, 1:]
         each = torch.nn.functional.cross_entropy(said.flatten(0, 1), targets.flatten(), reduction="none")
         real = torch.arange(targets.shape[1], device=tokens.device) < (lengths - 1)[:, None]
-        kept = torch.where(real, each.view(targets.shape), torch.zeros_like(targets, dtype=each.dtype))
-        return kept.sum(1) / (lengths - 1)
+        return torch.where(real, each.view(targets.shape), torch.zeros_like(targets, dtype=each.dtype))
+
+
+def _mean_of_largest(values: "Tensor", counts: "Tensor", share: float) -> "Tensor":
+    """The mean of the largest of the first so many values of each row: of a share of them, rounded up."""
+    import torch
+
+    places = torch.arange(values.shape[1], device=values.device)
+    ordered = values.masked_fill(places >= counts[:, None], -torch.inf).sort(1, descending=True).values
+    most = (share * counts.double() - _ROUNDING).ceil().clamp(min=1)
+    return ordered.masked_fill(places >= most[:, None], 0.0).sum(1) / most.to(values.dtype)
 
 
 def _largest(losses: Floats, of: Indices) -> Indices:
@@ -246,4 +298,5 @@ TASK = TaskKind(
     depends=_depends,
     resource="model",
     adapts=True,
+    tokens=True,
 )

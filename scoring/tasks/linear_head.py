@@ -4,6 +4,7 @@ Features are hashed from the row's text or read from a column, without torch; or
 or image by a frozen network.
 """
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ from winnow.scoring.linear.features import Features, joined, rows_of
 from winnow.scoring.linear.hashed import Hashing, hashed_texts
 from winnow.scoring.linear.head import HeadScorer, head_losses, head_shapes, initial_head
 from winnow.scoring.linear.parameters import require_weights
-from winnow.scoring.linear.training import train_head
+from winnow.scoring.linear.training import head_gradient, train_head
 from winnow.scoring.protocol import (
     NO_INPUT,
     NOT_FINITE,
@@ -36,6 +37,8 @@ from winnow.scoring.protocol import (
     TaskKind,
     TrainingSettings,
     Weights,
+    references_of,
+    with_loss,
 )
 from winnow.scoring.tasks.labels import is_text, label_problems, member_of, numbered_labels, shown_label
 from winnow.scoring.torch_models.frozen import KINDS, Encoder, Limits, encoder
@@ -187,19 +190,31 @@ class LinearHead:
         return lambda examples: at_one(examples)[0]
 
     def scorers(
-        self, at: Sequence[Weights], reference: Weights, parameters: Sequence[str], *, cosine: bool = False
+        self,
+        at: Sequence[Weights],
+        reference: Weights | Sequence[Weights],
+        parameters: Sequence[str],
+        *,
+        cosine: bool = False,
     ) -> Scorers:
-        """A scorer at several weights; the reference's part is computed once."""
-        scorer = HeadScorer(at, reference, parameters, cosine=cosine)
+        """A scorer at several weights; the part of a reference that several have is computed once."""
+        references = references_of(at, reference)
+        runs = [list(run) for _, run in itertools.groupby(range(len(at)), lambda place: id(references[place]))]
+        each = [HeadScorer([at[one] for one in run], references[run[0]], parameters, cosine=cosine) for run in runs]
 
         def score(examples: Examples) -> tuple[Scored, ...]:
-            return scorer(examples.features, examples.labels)
+            return tuple(one for scorer in each for one in scorer(examples.features, examples.labels))
 
         return score
 
     def losses(self, weights: Weights, examples: Examples) -> Floats:
         """The cross-entropy of each example."""
         return head_losses(weights, examples.features, examples.labels)
+
+    def gradient(self, weights: Weights, examples: Examples, parameters: Sequence[str]) -> Weights:
+        """The gradient of the mean cross-entropy; see `Task`."""
+        which = with_loss(self.losses(weights, examples))
+        return head_gradient(weights, rows_of(examples.features, which), examples.labels[which], parameters)
 
     def train(
         self,

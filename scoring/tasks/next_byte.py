@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.schemas.errors import ScoreError
-from winnow.scoring.linear.byte_training import train_bytes
+from winnow.scoring.linear.byte_training import byte_gradient, train_bytes
 from winnow.scoring.linear.next_bytes import ByteScorer, byte_losses, byte_shapes, initial_bytes
 from winnow.scoring.linear.parameters import require_weights
 from winnow.scoring.linear.windows import Windows, chosen_windows, joined_windows, windows_of
@@ -28,6 +28,8 @@ from winnow.scoring.protocol import (
     TaskKind,
     TrainingSettings,
     Weights,
+    references_of,
+    with_loss,
 )
 
 NAME = "next_byte"
@@ -91,15 +93,25 @@ class NextByte:
         return ByteScorer(at, reference, parameters, cosine=cosine)
 
     def scorers(
-        self, at: Sequence[Weights], reference: Weights, parameters: Sequence[str], *, cosine: bool = False
+        self,
+        at: Sequence[Weights],
+        reference: Weights | Sequence[Weights],
+        parameters: Sequence[str],
+        *,
+        cosine: bool = False,
     ) -> Scorers:
         """A scorer at several weights."""
-        each = [self.scorer(one, reference, parameters, cosine=cosine) for one in at]
+        both = zip(at, references_of(at, reference), strict=True)
+        each = [self.scorer(*one, parameters, cosine=cosine) for one in both]
         return lambda examples: tuple(score(examples) for score in each)
 
     def losses(self, weights: Weights, examples: Windows) -> Floats:
         """The mean loss of each text's bytes, in nats."""
         return byte_losses(weights, examples)
+
+    def gradient(self, weights: Weights, examples: Windows, parameters: Sequence[str]) -> Weights:
+        """The gradient of the mean loss of texts; see `Task`."""
+        return byte_gradient(weights, chosen_windows(examples, with_loss(byte_losses(weights, examples))), parameters)
 
     def train(
         self,

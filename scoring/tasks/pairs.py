@@ -38,6 +38,7 @@ from winnow.scoring.protocol import (
     Scorers,
     TaskKind,
     Weights,
+    references_of,
 )
 from winnow.scoring.tasks.labels import is_text
 from winnow.scoring.torch_models.base import TorchTask
@@ -260,19 +261,33 @@ class PairsAmong(Pairs):
         return *super().batch(examples), torch.tensor(numbers, dtype=torch.int64).T
 
     def scorers(
-        self, at: Sequence[Weights], reference: Weights, parameters: Sequence[str], *, cosine: bool = False
+        self,
+        at: Sequence[Weights],
+        reference: Weights | Sequence[Weights],
+        parameters: Sequence[str],
+        *,
+        cosine: bool = False,
     ) -> Scorers:
         """A scorer at several weights in the direction of others; see `Task`."""
         if not cosine:
             return super().scorers(at, reference, parameters)
-        each = [self._of_sound(one, reference, parameters) for one in at]
+        each = [self._of_sound(*both, parameters) for both in zip(at, references_of(at, reference), strict=True)]
         return lambda examples: tuple(score(examples) for score in each)
 
-    def _of_sound(self, at: Weights, reference: Weights, parameters: Sequence[str]) -> Scorer:
-        """The cosine of pairs with finite embeddings, as a NaN would spread to the gradients of all rows."""
-        placed = self.running.placement.weights({name: at[name] for name in self.network.shapes})
+    def gradient(self, weights: Weights, examples: Examples, parameters: Sequence[str]) -> Weights:
+        """The gradient of the mean loss of pairs among sound companions; see `Task`."""
+        among = self._among_sound(self._placed(weights))
+        return super(PairsAmong, among).gradient(weights, examples, parameters)
+
+    def _among_sound(self, placed: Parameters) -> "PairsAmong":
+        """The task among the companions with finite embeddings, as a NaN would spread to the gradients of all rows."""
         sound = self._companions.chosen(self._sound(placed, self._companions))
-        among = PairsAmong(self._config, self._layout, self.network, self._tokenizer, sound)
+        return PairsAmong(self._config, self._layout, self.network, self._tokenizer, sound)
+
+    def _of_sound(self, at: Weights, reference: Weights, parameters: Sequence[str]) -> Scorer:
+        """The cosine of pairs with finite embeddings."""
+        placed = self.running.placement.weights({name: at[name] for name in self.network.shapes})
+        among = self._among_sound(placed)
         score = super(PairsAmong, among).scorers((at,), reference, parameters, cosine=True)
 
         def scored(examples: Examples) -> Scored:

@@ -23,12 +23,15 @@ from winnow.scoring.protocol import (
     Scorers,
     TrainingSettings,
     Weights,
+    references_of,
+    with_loss,
 )
 from winnow.scoring.torch_models.examples import Examples, Indices, joined
 from winnow.scoring.torch_models.networks import Network, Parameters, compiled
+from winnow.scoring.torch_models.parts import gradients, parts_of, total_of
 from winnow.scoring.torch_models.runtime import TorchRuntime, exclusive_torch
 from winnow.scoring.torch_models.training import Training, train
-from winnow.scoring.torch_models.weights import arrays_of, as_stored, check_weights
+from winnow.scoring.torch_models.weights import array_of, arrays_of, as_stored, check_weights, tensors_of
 
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
@@ -100,38 +103,40 @@ class TorchTask(ABC):
         check_weights(self.network, weights, self.running, where)
 
     def scorers(
-        self, at: Sequence[Weights], reference: Weights, parameters: Sequence[str], *, cosine: bool = False
+        self,
+        at: Sequence[Weights],
+        reference: Weights | Sequence[Weights],
+        parameters: Sequence[str],
+        *,
+        cosine: bool = False,
     ) -> Scorers:
-        """A scorer at several weights, which get the same inputs on the device."""
-        each = [self._speaker(one, reference, parameters, cosine=cosine) for one in at]
-
-        def scored(examples: Examples) -> tuple[Scored, ...]:
-            columns = self._outputs(examples, lambda batch: [one for say in each for one in say(batch)], 2 * len(each))
-            return tuple(Scored(*pair) for pair in zip(columns[::2], columns[1::2], strict=True))
-
-        return scored
+        """A scorer at several weights, which get the same inputs on the device; equal weights are there once."""
+        made: dict[int, MimicScorer] = {}
+        each = []
+        for one, goal in zip(at, references_of(at, reference), strict=True):
+            each.append(self._mimic_scorer(one, goal, parameters, made.get(id(one)), cosine=cosine))
+            made[id(one)] = each[-1]
+        return TorchScorers(self, each)
 
     def scorer(self, at: Weights, reference: Weights, parameters: Sequence[str], *, cosine: bool = False) -> Scorer:
         """A scorer at given weights in the direction of others; see `Task`."""
         several = self.scorers((at,), reference, parameters, cosine=cosine)
         return lambda examples: several(examples)[0]
 
-    def _speaker(self, at: Weights, reference: Weights, parameters: Sequence[str], *, cosine: bool) -> BatchFunction:
-        """Gives the losses and scores of a batch at given weights."""
+    def _mimic_scorer(
+        self, at: Weights, reference: Weights, parameters: Sequence[str], there: MimicScorer | None, *, cosine: bool
+    ) -> MimicScorer:
+        """Gives the losses and scores of a batch at given weights, of which another scorer may be `there` already."""
         self.check(at, "the weights that are scored at")
         self.check(reference, "the reference")
         start, goal = (
             as_stored({name: one[name] for name in self.network.shapes}, self.running) for one in (at, reference)
         )
         towards = direction(start, goal, chosen_parameters(self.network.trained, parameters))
+        if there is not None:
+            return there.along(towards)
         settings = MimicSettings(self.running.placement, max_bytes=self.running.memory_bytes, cosine=cosine)
-        scores = MimicScorer(self.model, start, towards, settings)
-
-        def say(batch: Batch) -> tuple[Floats, ...]:
-            found = scores(batch)
-            return found.loss, self._certain(found)
-
-        return say
+        return MimicScorer(self.model, start, towards, settings)
 
     def _certain(self, found: BatchScores) -> Floats:
         """The scores; NaN if differences of losses are too uncertain."""
@@ -153,6 +158,42 @@ class TorchTask(ABC):
         """The loss of each example; NaN if undefined."""
         parameters = self._placed(weights)
         return self._outputs(examples, lambda batch: (self._losses_of(parameters, batch),), 1)[0]
+
+    def gradient(self, weights: Weights, examples: Examples, parameters: Sequence[str]) -> Weights:
+        """The gradient of the mean loss of examples; see `Task`."""
+        which = with_loss(self.losses(weights, examples))
+        return self._gradient(weights, self.chosen(examples, which), np.full(len(which), 1 / len(which)), parameters)
+
+    def _gradient(self, weights: Weights, examples: Examples, shares: Floats, parameters: Sequence[str]) -> Weights:
+        """The gradient of a weighted sum of losses, computed for as many examples at a time as fit in memory."""
+        import torch
+
+        held = tensors_of(self.network, weights, self.running)
+        names = chosen_parameters(self.network.trained, parameters)
+        of, portions = [held[name].requires_grad_() for name in names], BatchPortions(self.running.memory_bytes)
+        found = [torch.zeros_like(one) for one in of]
+
+        def narrow() -> Parameters:
+            return {name: self.running.placement.tensor(one) for name, one in held.items()}
+
+        def tried(part: Batch) -> None:
+            sums = total_of(self.model, narrow(), part)
+            torch.autograd.grad(sums, of, allow_unused=True)
+
+        for which, batch in self._batches(examples):
+            with exclusive_torch(self.running.device), torch.enable_grad():
+                wanted = torch.from_numpy(shares[which]).to(self.running.device, self.running.compute_dtype)
+
+                def weighed(losses: "Tensor", part: slice, wanted: "Tensor" = wanted) -> "list[Tensor]":
+                    return [(wanted[part] * losses).sum()]
+
+                size = portions.size(batch, tried) if len(batch[0]) > 1 else 1
+                whole = (batch,) if isinstance(self.model, SampleModel) else self.model.parts(batch)
+                parts = [one for some in whole for one in parts_of(some, size)]
+                (slopes,) = gradients(self.model, narrow, parts, weighed, [of])
+            for total, slope in zip(found, slopes, strict=True):
+                total += slope.detach()
+        return dict(zip(names, (array_of(one) for one in found), strict=True))
 
     def _placed(self, weights: Weights) -> Parameters:
         """Checked weights on the device, where those of the last call still are: a reference is moved once."""
@@ -236,6 +277,22 @@ class TorchTask(ABC):
         import torch
 
         return _finite(torch.cat(self._portions.run(batch, numbers, numbers)))
+
+
+class TorchScorers:
+    """Scores examples at several weights; implements `winnow.scoring.protocol.Scorers`."""
+
+    def __init__(self, task: TorchTask, each: Sequence[MimicScorer]) -> None:
+        self._task, self.each = task, each
+
+    def __call__(self, examples: Examples) -> tuple[Scored, ...]:
+        """The losses and scores of examples at each."""
+        columns = self._task._outputs(examples, self._said, 2 * len(self.each))
+        return tuple(Scored(*pair) for pair in zip(columns[::2], columns[1::2], strict=True))
+
+    def _said(self, batch: Batch) -> list[Floats]:
+        found = [scores(batch) for scores in self.each]
+        return [column for one in found for column in (one.loss, self._task._certain(one))]
 
 
 def _finite(numbers: "Tensor") -> Floats:

@@ -47,6 +47,15 @@ def losses_of(model: Model, parameters: Parameters, parts: Sequence[Batch]) -> "
     return model.losses(parameters, _embedded(model, parameters, parts))
 
 
+def total_of(model: Model, parameters: Parameters, part: Batch) -> "Tensor":
+    """A number whose gradient takes the memory that the part's share of a batch's gradient takes."""
+    if isinstance(model, SampleModel):
+        return model.losses(parameters, part).sum()
+    import torch
+
+    return torch.stack([one.sum() for one in model.embed(parameters, part)]).sum()
+
+
 def slopes_of(model: Model, parameters: Parameters, unit: Parameters, parts: Sequence[Batch]) -> "Tensor":
     """The derivative of each sample's loss along a direction."""
     import torch
@@ -100,7 +109,7 @@ def _through_embeddings(
     made = tuple(one.requires_grad_() for one in made)
     sums = totals(model.losses(parameters(), made), slice(0, len(made[0])))
     found = _gradients(sums, of, keep=True)
-    flows = [torch.autograd.grad(one, made, retain_graph=True) for one in sums]
+    flows = [torch.autograd.grad(one, made, retain_graph=True, materialize_grads=True) for one in sums]
     start = 0
     for part in parts:
         here = slice(start, start + len(part[0]))

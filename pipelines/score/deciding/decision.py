@@ -20,6 +20,7 @@ from winnow.pipelines.running.shard_list import MAX_SHARD_GROUPS, ListedShard, S
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.recipe import Shuffle
+from winnow.schemas.recipe.score import Measured
 from winnow.schemas.uint128 import words_of
 from winnow.scoring.selection import BinariseRule
 from winnow.scoring.selection.ranks import Floats, Ids, Integers
@@ -31,6 +32,8 @@ SHARD_ROWS = 1 << 10  # that are decided in about the time in which a shard's ob
 NO_VALUE = "(null)"
 _ID = Column(layout.SAMPLES, "id")
 _NO_WORDS = np.zeros(0, np.uint64)
+_SERIES: Mapping[Measured, str] = {"mimic": "m", "rho": "loss"}
+"""The columns of a trace that a measure has at each checkpoint, where they have another name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,7 @@ def score_columns(bound: BoundScore) -> ScoreColumns:
     if of == "alignment":
         return ScoreColumns(status, (Column(trace, of),), by)
     numbers = range(1, max(bound.entry.checkpoints, 1) + 1)
-    each = tuple(Column(trace, f"{'loss' if of == 'rho' else 'm'}{number}") for number in numbers)
+    each = tuple(Column(trace, f"{_SERIES.get(of, of)}{number}") for number in numbers)
     return ScoreColumns(status, each, by, subtracted=loss if of == "rho" else None)
 
 
@@ -190,9 +193,13 @@ def read_scores(decision: Decision, shard: int, *, ids: bool, measures: bool = F
 def measures_of(trace: dict[str, Floats]) -> dict[str, Floats]:
     """The measures of rows, from the numbers of their trace by name, of a task with weights."""
     alignment, loss = trace.pop("alignment", None), trace.pop("reference_loss")
-    scores, losses = np.split(np.stack([*trace.values()], axis=1), 2, axis=1)
+    series: dict[str, list[Floats]] = {}
+    for name, values in trace.items():
+        series.setdefault(name.rstrip("0123456789"), []).append(values)
+    scores, losses, *beside = (np.stack(each, axis=1) for each in series.values())
     found = {"mimic": _means(scores), "rho": _means(losses - loss[:, np.newaxis]), "loss": loss}
-    return found if alignment is None else found | {"alignment": alignment}
+    found |= {} if alignment is None else {"alignment": alignment}
+    return found | {name: _means(values) for name, values in zip(list(series)[2:], beside, strict=True)}
 
 
 def _means(columns: Floats) -> Floats:

@@ -19,7 +19,7 @@ from winnow.pipelines.store.global_keys import GlobalKey
 from winnow.pipelines.store.layers import LayerWriter, commit_layers
 from winnow.schemas.errors import StageError
 from winnow.schemas.recipe.score import Measured
-from winnow.schemas.rows.scores import SCORE
+from winnow.schemas.rows.scores import score_schema
 from winnow.schemas.statistics import layer_spec
 from winnow.schemas.tombstones import FORGOTTEN
 from winnow.scoring.selection.label_model import KeepRule
@@ -38,7 +38,7 @@ class Writing:
     def write(self, number: int) -> Iterator[int]:
         """Write and commit the layer for the shards of the n-th group that lacks some of them."""
         decision, objects = self.decision, self.decision.store.objects
-        layer = decision.bound.entry.layer
+        layer, schema = decision.bound.entry.layer, score_schema(decision.bound.entry.beside)
         record = find_decision(objects, layer, self.key.covered)
         if record is None:
             raise StageError(f"{layer}: the record of its fits is gone; run the same command again")
@@ -49,12 +49,12 @@ class Writing:
         places = self.placing.read(shard_group)
         for shard in decision.shards.in_group(shard_group):
             one = decision.shards.all[shard]
-            with LayerWriter(decision.store, SCORE, layer_spec(layer, SCORE)) as writer:
+            with LayerWriter(decision.store, schema, layer_spec(layer, schema)) as writer:
                 for rows in read_scores(decision, shard, ids=voter.needs_ids, measures=True):
                     numbers = rows.numbered_groups(groups)
                     votes = voter.votes(shard, rows, numbers)
                     ranks = [_fractions(places, order, shard, rows, numbers) for order in ("score", "random")]
-                    writer.write(_rows(rows, votes, keeps.probability(votes, numbers), *ranks))
+                    writer.write(_rows(schema, rows, votes, keeps.probability(votes, numbers), *ranks))
                 written = writer.finish(layer, self.key.covered, one.shard, under=self.key.settings)
             commit_layers(decision.store, one.shard, one.source, one.objects[layout.SAMPLES], [written])
         yield shard_group
@@ -73,7 +73,9 @@ def _measured(rows: ScoredRows, name: str) -> pa.Array:
     return pa.nulls(len(rows), pa.float64()) if values is None else pa.array(values, mask=~np.isfinite(values))
 
 
-def _rows(rows: ScoredRows, votes: NDArray[np.int8], keep: Floats, rank: Floats, random: Floats) -> pa.RecordBatch:
+def _rows(
+    schema: pa.Schema, rows: ScoredRows, votes: NDArray[np.int8], keep: Floats, rank: Floats, random: Floats
+) -> pa.RecordBatch:
     unscored, unfiltered = ~np.isfinite(rows.means), ~np.isfinite(keep)
     forgotten = np.asarray(rows.status.to_numpy(zero_copy_only=False) == FORGOTTEN)
     return pa.RecordBatch.from_arrays(
@@ -85,7 +87,7 @@ def _rows(rows: ScoredRows, votes: NDArray[np.int8], keep: Floats, rank: Floats,
             pa.array((votes >= 0).sum(axis=1).astype(np.int16), mask=unscored | forgotten),
             pa.array(rank, mask=unscored),
             pa.array(random, mask=unscored),
-            *(_measured(rows, name) for name in get_args(Measured)),
+            *(_measured(rows, name) for name in schema.names if name in get_args(Measured)),
         ],
-        schema=SCORE,
+        schema=schema,
     )

@@ -1,4 +1,5 @@
-"""`winnow subsets`: the mean scores of lists of uids, what they have in common, and their intersection as a list."""
+"""`winnow subsets`: the mean scores of lists of uids, what they have in common, their intersection as a list, and what
+an evaluation of the user's finds of each."""
 
 import argparse
 import json
@@ -19,6 +20,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="where uids are in samples.metadata, such as json.uid for the .json of a tar (default: winnow's ids)",
     )
     parser.add_argument("--write", metavar="FILE.npy", help="write the uids that all lists have")
+    parser.add_argument(
+        "--evaluate",
+        metavar="COMMAND",
+        help="run a program on each list, such as 'python evaluate.py {list}', and keep beside the list the numbers by "
+        "name that it prints as a JSON object in its last line; a list that it was run on before is not run again",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -26,6 +33,7 @@ def run(options: argparse.Namespace) -> int:
     """Print a table of the lists and one of what each two have in common."""
     from winnow.pipelines.export.planning.id_list import write_id_list
     from winnow.pipelines.query.generation import require_latest_for
+    from winnow.pipelines.score.evaluations import evaluated, known_evaluation
     from winnow.pipelines.score.subsets import arrow_uids, common, overlaps, read_uids, score_subsets
     from winnow.runners.facts.subsets import overlap_table, score_table
     from winnow.runners.stages.lists.whole_file import require_writable
@@ -39,8 +47,17 @@ def run(options: argparse.Namespace) -> int:
         lists["in all lists"] = shared
     recipe, store = open_place(options.place)
     found = score_subsets(store, require_latest_for(recipe, store), lists, options.uid)
-    tables = [score_table(found), overlap_table(overlaps({file: lists[file] for file in dict.fromkeys(options.lists)}))]
     written = None if options.write is None else write_id_list([arrow_uids(shared)], Path(options.write))
+    files = {name: name for name in options.lists} | ({} if written is None else {"in all lists": options.write})
+    evaluations = {
+        name: one
+        for name, file in files.items()
+        if (one := evaluated(Path(file), options.evaluate) if options.evaluate else known_evaluation(Path(file)))
+    }
+    tables = [
+        score_table(found, evaluations),
+        overlap_table(overlaps({file: lists[file] for file in dict.fromkeys(options.lists)})),
+    ]
     console = open_console()
     if options.json:
         print(json.dumps({"subsets": tables[0].to_json(), "overlaps": tables[1].to_json(), "written": written}))

@@ -83,6 +83,40 @@ def test_measures_stand_side_by_side_whichever_the_filter_uses(folder: Path, of:
     assert (np.diff(judged[np.isfinite(judged)][ranked]) <= 0).all()
 
 
+def test_a_target_is_compared_by_gradients(folder: Path) -> None:
+    target = "    target: {rows: samples.source.name = 'books', max_samples: 20}\n"
+    plain, outcome = scored(write(folder)), scored(write(folder, TRAINED + target))
+    trace, said = table(outcome, "trace.mimic"), table(outcome, "score.mimic")
+    assert trace.column_names[-2:] == ["target1", "target2"]
+    assert said.column_names[:-1] == table(plain, "score.mimic").column_names
+    assert said.select(range(11)).equals(table(plain, "score.mimic"))
+    numbers = np.mean([trace[name].to_numpy() for name in ("target1", "target2")], axis=0)
+    np.testing.assert_allclose(said["target"].to_numpy(), numbers, rtol=1e-12)
+    assert objects(scored(write(folder)), "score.mimic") == objects(plain, "score.mimic")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("    filter: {of: target}\n", "target is measured on request; write the key 'target' beside 'filter'"),
+        ("    token_rho: 0.6\n", "next_byte has no losses of tokens; remove 'token_rho'"),
+        ("    token_rho: 2\n", "a number from 1e-06 to 1"),
+        ("    target: {max_samples: 3}\n", "rows"),
+        ("    target: {rows: samples.sourc.name = 'books'}\n", "samples.sourc.name"),
+    ],
+)
+def test_measures_on_request_that_cannot_be_are_refused(folder: Path, more: str, message: str) -> None:
+    with pytest.raises(RecipeError) as error:
+        _ = bind(write(folder, TRAINED + more)).scores
+    assert message in str(error.value)
+
+
+def test_a_target_without_samples_is_one_line(folder: Path) -> None:
+    with pytest.raises(ScoreError) as error:
+        scored(write(folder, TRAINED + "    target: {rows: samples.source.name = 'nowhere'}\n"))
+    assert "nothing to train the target on: no row of" in str(error.value)
+
+
 def test_clean_texts_score_above_broken_ones(folder: Path) -> None:
     outcome = scored(write(folder))
     scores = table(outcome, "score.mimic")["score"].to_numpy()

@@ -1,6 +1,7 @@
 """`winnow subsets`: the mean scores of lists of uids, against the store's own columns; and what is no list."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,12 @@ import pytest
 from tests.messages import assert_refused, assert_told
 from tests.runners.scores.stores import RECIPE, TRAINED, make_store, scored, table
 from winnow.pipelines.export.planning.id_list import UID, write_id_list
+from winnow.pipelines.score.evaluations import evaluated, known_evaluation
 from winnow.pipelines.score.subsets import MEASURES, arrow_uids, common, overlaps, read_uids, score_subsets
 from winnow.pipelines.store.location import open_store_at
 from winnow.runners.commands.main import main
 from winnow.runners.stages.publishing import Outcome
-from winnow.schemas.errors import RecipeError
+from winnow.schemas.errors import RecipeError, StageError
 from winnow.schemas.recipe import load_recipe
 
 
@@ -45,7 +47,8 @@ def test_means_are_those_of_the_listed_rows_and_of_all(folder: Path, outcome: Ou
     one, every = score_subsets(store, outcome.generation, {"half": read_uids(Path(name))})
     assert (one.listed, one.found, every.found) == (half.sum() + 1, half.sum(), len(ids))
     for measure in MEASURES:
-        values = scores[measure].to_numpy()
+        on_request = pa.nulls(len(ids), pa.float64())  # not asked for here
+        values = (scores[measure] if measure in scores.column_names else on_request).to_numpy(zero_copy_only=False)
         for subset, rows in ((one, half), (every, np.ones(len(ids), bool))):
             known = values[rows & np.isfinite(values)]
             assert subset.mean("mimic", measure) == (pytest.approx(known.mean()) if len(known) else None)
@@ -98,6 +101,58 @@ def test_the_command_writes_the_intersection_and_tells_means(
     assert told["written"] == 10
     assert len(told["subsets"]["rows"] if isinstance(told["subsets"], dict) else told["subsets"]) == 4
     assert len(np.load(folder / "both.npy")) == 10
+
+
+EVALUATE = """
+import json, sys
+import numpy as np
+print("training …")
+with open("runs.txt", "a") as runs:
+    print(sys.argv[1], file=runs)
+print(json.dumps({"accuracy": len(np.load(sys.argv[1])) / 100, "steps": 7}))
+"""
+
+
+def test_a_program_evaluates_lists_and_its_numbers_stay_beside_them(
+    folder: Path, outcome: Outcome, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "evaluate.py").write_text(EVALUATE)
+    ids = table(outcome, "samples")["id"].combine_chunks()
+    first, second = listed(tmp_path, "1.npy", ids[:30]), listed(tmp_path, "2.npy", ids[20:60])
+    plain = ["subsets", str(folder / "recipe.yaml"), first, second, "--json"]
+    asked = [*plain, "--evaluate", f"{sys.executable} evaluate.py", "--write", "both.npy"]
+    for arguments in (asked, asked, plain):  # the second time nothing is run, and later no command is needed
+        assert main(arguments) == 0
+        told = json.loads(capsys.readouterr().out)["subsets"]
+        accuracy = {row["subset"]: row["accuracy"] for row in told}
+        both = {"in all lists": 0.1 if "--write" in arguments else None}
+        assert accuracy == {first: 0.3, second: 0.4, **both, "all samples": None}
+    assert (tmp_path / "runs.txt").read_text().splitlines() == [first, second, "both.npy"]
+    kept = json.loads((tmp_path / "1.npy.evaluation.json").read_text())
+    assert kept["numbers"] == {"accuracy": 0.3, "steps": 7.0}
+    listed(tmp_path, "1.npy", ids[:31])  # another list of the same name
+    assert known_evaluation(tmp_path / "1.npy") is None
+    assert evaluated(tmp_path / "1.npy", f"{sys.executable} evaluate.py {{list}}").numbers["accuracy"] == 0.31
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("echo [1]", "expected a JSON object of numbers as the last line"),
+        ("echo '{\"a\": NaN}' #", "expected a JSON object of numbers as the last line"),
+        ("true", "expected a JSON object of numbers as the last line"),
+        ("false", "false ended with 1"),
+        ("no-such-program", "No such file or directory; expected a program"),
+        ("'unclosed", "No closing quotation; expected a command"),
+        (" ", "expected a command, such as"),
+    ],
+)
+def test_a_program_that_finds_no_numbers_is_one_line(tmp_path: Path, command: str, message: str) -> None:
+    np.save(tmp_path / "a.npy", np.zeros(1, UID))
+    with assert_refused(StageError, message):
+        evaluated(tmp_path / "a.npy", command)
+    assert not list(tmp_path.glob("*.json"))
 
 
 def headed(header: str) -> bytes:

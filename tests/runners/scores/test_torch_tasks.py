@@ -77,6 +77,35 @@ def test_a_language_model_scores_the_same_by_one_worker_or_two_and_clean_texts_h
     assert table(again, "trace.lm").equals(trace)
 
 
+TARGET = RECIPE.replace(
+    "    max_tokens",
+    "    target: {rows: samples.source.name = 'books', max_samples: 12}\n    token_rho: 0.6\n    max_tokens",
+)
+
+
+def test_a_target_and_tokens_are_measured_on_request_and_change_nothing_else(folder: Path) -> None:
+    plain = scored(recipe_of(folder))
+    outcome = scored(recipe_of(folder, TARGET.replace("reference:", "filter: {of: target}\n    reference:")))
+    trace, decided = table(outcome, "trace.lm"), table(outcome, "score.lm")
+    assert trace.column_names[6:] == ["target1", "target2", "token_rho1", "token_rho2"]
+    assert trace.select(range(6)).equals(table(plain, "trace.lm"))
+    assert decided.column_names[-2:] == ["target", "token_rho"]
+    for name in ("target", "token_rho"):
+        numbers = np.mean([trace[f"{name}{step}"].to_numpy() for step in (1, 2)], axis=0)
+        np.testing.assert_allclose(decided[name].to_numpy(), numbers, rtol=1e-12)
+    assert decided["score"].equals(decided["target"])
+    assert (decided["token_rho"].to_numpy() > decided["rho"].to_numpy()).all()  # of the tokens with the largest
+    texts = table(outcome, "samples")["text"].to_pylist()
+    broken = np.array([" the " not in text and " and " not in text for text in texts])
+    scores = decided["target"].to_numpy()
+    assert (scores[~broken][:, None] > scores[broken][None, :]).mean() > 0.5
+    for layer in ("trace.lm", "score.lm"):
+        for file in (folder / "store/commits" / layer).rglob("*.json"):
+            file.unlink()
+    again = scored(recipe_of(folder, TARGET), Engine("local", 2))
+    assert table(again, "trace.lm").equals(trace)
+
+
 def test_a_part_of_the_parameters_is_another_score_with_the_same_weights(folder: Path) -> None:
     whole = scored(recipe_of(folder))
     weights = sorted((folder / "store/weights/lm").iterdir())
