@@ -300,10 +300,13 @@ class _Command:
         )
         with waiting(self.console, "fetch", f"{source.name}  reading the list"):
             plan = plan_addresses(asked)
-        fetching: Fetch = partial(fetch_addresses, plan, asked)
-        if (self.engine.name != "local" or self.engine.workers) and asked.tls is None:  # which no worker can be sent
-            fetching = partial(self._run_list, plan, asked)
-        return _Planned(planned_list(source.name, plan), plan.is_any_left, fetching)
+        costs = planned_list(source.name, plan)
+        is_here = self.engine.name == "local" and not self.engine.workers
+        if is_here or asked.tls is not None:  # which no worker can be sent
+            return _Planned(costs, plan.is_any_left, partial(fetch_addresses, plan, asked))
+        from winnow.pipelines.fetch.live.stage import LanesProgress
+
+        return _Planned(costs, plan.is_any_left, partial(self._run_list, plan, asked), LanesProgress(plan, asked))
 
     def _run_list(self, plan: "LivePlan", asked: "LiveAsk", tell: Callable[[Progress], None]) -> None:
         """Fetch on the engine, each registered domain by one worker; what it tells is of all lanes together."""

@@ -28,7 +28,7 @@ from winnow.pipelines.fetch.live.planning import LiveAsk, LivePlan, domain_order
 from winnow.pipelines.fetch.live.queue import QUEUE, Queue, write_queue
 from winnow.pipelines.fetch.live.segments import gather_host_files
 from winnow.pipelines.fetch.log import LIST, log_path
-from winnow.pipelines.fetch.outcome import Decision, Reason, decision_without_record
+from winnow.pipelines.fetch.outcome import REASONS, Decision, Reason, decision_without_record
 from winnow.pipelines.fetch.progress import Progress, Tally, tally_from_json, tally_to_json
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.running.run_tasks import RunTasks
@@ -86,6 +86,26 @@ def _put(asked: LiveAsk, lane: Lane, queue: Queue, start: int, stop: int) -> Non
             for rows in queue.rows(start, stop):
                 writer.write_batch(rows)
         asked.objects.put(lane.path, file)
+
+
+class LanesProgress:
+    """How far lanes are, by the rows that were committed since; asked now and then."""
+
+    def __init__(self, plan: LivePlan, asked: LiveAsk) -> None:
+        self._objects, self._count = asked.objects, plan.pending + plan.refused.total()
+        self._seen = {one.path for one in asked.objects.list(FETCHED_LOGS)} - {log_path(LIST)}
+        self._tally = Tally()
+
+    def __call__(self) -> Progress:
+        """Reads what is new."""
+        for path in [one.path for one in self._objects.list(FETCHED_LOGS) if one.path not in self._seen]:
+            self._seen.add(path)
+            columns = ["decision", "reason", "body_bytes"]
+            rows = pq.read_table(io.BytesIO(self._objects.read(path)), columns=columns)
+            for one in rows.group_by(columns[:2]).aggregate([([], "count_all"), ("body_bytes", "sum")]).to_pylist():
+                self._tally.add_rows(Decision(one["decision"]), REASONS[one["reason"]], one["count_all"])
+                self._tally.bytes += one["body_bytes_sum"] or 0
+        return self._tally.progress(self._count)
 
 
 def finish_lanes(asked: LiveAsk, tell: Tell) -> Tally:

@@ -1,5 +1,6 @@
 """Live fetching on an engine: each domain is asked by one worker, whatever leads there, and lanes may be run again."""
 
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,15 @@ from tests.pipelines.fetch.farm.hostile import redirect
 from tests.pipelines.fetch.live.crawls import asking, crawl, ends, records, site, visits
 from tests.pipelines.fetch.live.site_clock import most_in_any
 from winnow.pipelines.fetch.live.planning import LiveAsk, domain_order, plan_addresses
-from winnow.pipelines.fetch.live.stage import LANES, Lane, RunLanes, begin_lanes, finish_lanes, run_lane
+from winnow.pipelines.fetch.live.stage import (
+    LANES,
+    Lane,
+    LanesProgress,
+    RunLanes,
+    begin_lanes,
+    finish_lanes,
+    run_lane,
+)
 from winnow.pipelines.fetch.outcome import Reason
 
 DOMAINS = [f"d{number}.example" for number in range(9)]
@@ -57,11 +66,17 @@ def test_lanes_fetch_what_one_process_fetches(tmp_path: Path, workers: int) -> N
         crawl(one)
         farm.visits.clear()
         asked = picklable(farm, asking(farm, tmp_path, lines))
-        lanes, tally = begin_lanes(plan_addresses(asked), asked, workers)
+        plan = plan_addresses(asked)
+        progress = LanesProgress(plan, asked)
+        lanes, tally = begin_lanes(plan, asked, workers)
+        assert progress().by_reason == {"no_address": 1}
         assert min(workers, 3) <= len(lanes) <= min(workers, len(DOMAINS))
         assert tally.by_reason == {Reason.NO_ADDRESS: 1}
         with beam.Pipeline(runner=InlineRunner()) as pipeline:
             _ = pipeline | RunLanes(lanes, asked)
+        shown = progress()
+        assert shown.addresses_done == shown.addresses_all == len(lines)
+        assert shown.by_reason == Counter(reason for _, reason in ends(asked.objects).values())
         left = {url for url, (_, reason) in ends(asked.objects).items() if reason == "elsewhere"}
         assert len(left) == (0 if workers == 1 else sum(1 for n in range(9) if _lane(n, lanes) != _lane(n + 1, lanes)))
         tally.merge(finish_lanes(asked, lambda _: None))
