@@ -129,7 +129,7 @@ def _merged(nodes: _Nodes, chosen: _Ints, pictures: _Marks) -> tuple[_Ints, _Int
 def _said(
     read: Mapping[str, pa.Array], nodes: _Nodes, first: _Ints, item: _Ints, shows: _Marks, images: Column | None
 ) -> tuple[pa.Array, pa.Array]:
-    """The address and the alternative text of each picture, as its page has them; else the address of its row."""
+    """The address of each picture's row, as its page may name others first, and the page's alternative text."""
     counts = list_counts(media_of(read))
     own = _of_items(read[_URLS.name], counts).take(pa.array(item, mask=~shows))
     if images is None:
@@ -138,9 +138,7 @@ def _said(
     starts = np.cumsum(list_counts(lists)) - list_counts(lists)
     on_page = shows & (nodes.images[first] >= 0)
     at = pa.array(np.where(on_page, starts[nodes.rows[first]] + nodes.images[first], 0), mask=~on_page)
-    found = lists.flatten()
-    src, alt = (pc.struct_field(found, name).take(at) for name in ("src", "alt"))
-    return pc.coalesce(src, own), alt
+    return own, pc.struct_field(lists.flatten(), "alt").take(at)
 
 
 def _of_items(lists: pa.ListArray, counts: _Ints) -> pa.Array:

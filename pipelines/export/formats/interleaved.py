@@ -69,7 +69,7 @@ class Interleaved(ExportFormat):
 
     def identity(self, config: InterleavedConfig) -> Json:
         """The options."""
-        return {"version": 1, "energon": config.energon, **config.identity()}
+        return {"version": 2, "energon": config.energon, **config.identity()}
 
     def write(self, config: InterleavedConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
         """Writes one tar, and its index for Energon."""

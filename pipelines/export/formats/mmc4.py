@@ -40,7 +40,7 @@ class Mmc4(ExportFormat):
 
     def identity(self, config: Mmc4Config) -> Json:
         """The options."""
-        return {"version": 1, "media": config.media, "compression": config.compression, **config.identity()}
+        return {"version": 2, "media": config.media, "compression": config.compression, **config.identity()}
 
     def write(self, config: Mmc4Config, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
         """Writes one file."""

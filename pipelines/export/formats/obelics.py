@@ -42,7 +42,7 @@ class Obelics(ExportFormat):
 
     def identity(self, config: ObelicsConfig) -> Json:
         """The options."""
-        return {"version": 1, "media": config.media, **config.identity()}
+        return {"version": 2, "media": config.media, **config.identity()}
 
     def write(self, config: ObelicsConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
         """Writes one file."""

@@ -127,4 +127,4 @@ def test_dropped_pictures_leave_their_place_and_edits_move_texts(rows: list[Any]
         assert found.sources[at].as_py() == [None if own else f"of {one['ref']['path']}" for one in media]
         for one in found.nodes[at].as_py():
             if one["kind"] == "image" and not own:
-                assert (one["url"], one["alt"]) == (f"on-page/{one['alt']}", media[one["item"]]["ref"]["path"])
+                assert (one["url"], one["alt"]) == (f"row/{one['alt']}", media[one["item"]]["ref"]["path"])
