@@ -168,3 +168,60 @@ def test_families_are_in_the_order_of_their_names_whatever_the_order_of_the_mapp
     assert inventory.sizes.tolist() == [6e9, 1e9, 3e9]
     for method in (proportional, temperature, unimax):
         assert method(inventory) == method(Inventory(TOKENS, 5e9, max_epochs=4))
+
+
+def test_limits_of_an_inventory_are_themselves_allowed_or_not() -> None:
+    two = {"b": 3e9, "a": 1e9}
+    inventory = Inventory(two, 6e9, max_epochs=1.5)  # exactly as much as there is
+    assert inventory.caps is not None
+    assert inventory.caps.tolist() == [0.25, 0.75]
+    assert Inventory(two, 6e9).caps is None
+    assert Inventory(two, 1e9, r_star=0.5).r_star == 0.5
+    for more in ({"r_star": 0.0}, {"r_star": float("inf")}, {"r_star": float("nan")}, {"max_epochs": float("inf")}):
+        with pytest.raises(WinnowError, match=f"^{next(iter(more))} "):
+            Inventory(two, 1e9, **more)
+    with pytest.raises(WinnowError, match="budget"):
+        Inventory(two, 6.001e9, max_epochs=1.5)
+    for tau in (-1.0, float("inf"), float("nan")):
+        with pytest.raises(WinnowError, match="temperature"):
+            temperature(inventory, tau)
+
+
+def test_a_law_knows_the_share_of_its_own_families() -> None:
+    known = proportional(Inventory(TOKENS, 5e9))
+    assert known_share(known, law()) == 1.0
+    half = proportional(Inventory({**TOKENS, "turkic": 4e9, "uralic": 6e9}, 5e9))
+    assert known_share(half, law()) == pytest.approx(0.5)
+
+
+def test_losses_are_powers_of_shares_and_totals_are_of_one_room() -> None:
+    inventory = Inventory(TOKENS, 2e9)
+    gammas = np.array([*GAMMAS.values()])
+    (plain,) = compare([proportional(inventory)], inventory, law())
+    wanted = np.array([0.6, 0.1, 0.3]) ** -gammas
+    assert plain.losses == pytest.approx(wanted)
+    assert plain.normalised == pytest.approx(wanted.sum())
+    assert plain.normalised_with_repeats == pytest.approx(wanted.sum())  # nothing repeats
+    wider = Inventory({**TOKENS, "turkic": 10e9}, 2e9)
+    (half,) = compare([proportional(wider)], wider, law())
+    assert half.losses == pytest.approx(np.array([0.3, 0.05, 0.15]) ** -gammas)
+    assert half.normalised == pytest.approx((np.array([0.3, 0.05, 0.15]) ** -gammas).sum())
+    (whole,) = compare([proportional(wider)], wider, law(), room=1.0)
+    assert whole.normalised == pytest.approx(wanted.sum())
+    assert whole.losses == half.losses
+    for room in (0.0, -1.0, 1.01, float("nan")):
+        with pytest.raises(WinnowError, match="room"):
+            compare([proportional(wider)], wider, law(), room=room)
+    with pytest.raises(WinnowError, match="none"):
+        compare([], Inventory({"klingon": 1e9}, 1e9), law())
+
+
+def test_weights_of_families_that_are_not_there_do_not_count() -> None:
+    two = Inventory({"slavic": 3e9, "germanic": 6e9}, 1e9)
+    weights = {"germanic": 2.0, "slavic": 1.0}
+    found = by_law(two, law(), {**weights, "indic": 5.0}, n=1e9)
+    assert found == by_law(two, law(), weights, n=1e9)
+    assert found.families == ("germanic", "slavic")
+    assert found.shares[0] > by_law(two, law(), dict.fromkeys(weights, 1.0), n=1e9).shares[0]
+    with pytest.raises(WinnowError, match="klingon"):
+        by_law(two, law(), {**weights, "klingon": 1.0}, n=1e9)
