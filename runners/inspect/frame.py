@@ -295,9 +295,9 @@ def _decide_part(
 ) -> Iterator[ShardDecisions]:
     """What rules decide on the rows of a part, in order: at once, or shard by shard where they read long texts or judge
     media, and where one cannot be decided, so that the error names its place."""
-    members = reader.shards[part.first : part.end]
+    members = tuple(reader.shards[part.first : part.end])
     if part.is_joined and not pinned.wide and not pinned.program.judges_items:
-        marks = [duplicates.of(shard.shard, shard.rows) for shard in members]
+        marks = [duplicates.of(shard.shard, shard.rows) for shard in members] if duplicates.lost else [{}]
         replaced = {name: np.concatenate([of[name] for of in marks]) for name in marks[0]}
         blocks = reader.blocks(part, decision_columns(pinned))
         with suppress(UndecidedError, StoreError):

@@ -32,6 +32,7 @@ PART_ROWS: Final = 16_384
 PART_SHARDS: Final = 1_024  # at most, so that work is given up, and told of, between some seconds
 
 Block = dict[str, pa.Array]
+Fields = tuple[str, tuple[str, ...]]  # some fields of a layer
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +67,14 @@ def parts_of(starts: NDArray[np.int64], sources: Sequence[str]) -> tuple[Part, .
     return tuple(found)
 
 
+Key = tuple[str, tuple[str, ...], Part]
+
+
 @dataclass(frozen=True, eq=False)
 class Packs:
     """What was read of parts of several shards. Safe to use from several threads."""
 
-    _held: dict[tuple[str, tuple[str, ...], Part], tuple[int, int]] = field(default_factory=dict)  # places in the file
+    _held: dict[Key, tuple[int, int]] = field(default_factory=dict)  # places in the file
     _schemas: dict[str, pa.Schema] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -95,7 +99,7 @@ class Packs:
             self._schemas[layer] = read_schema(objects, path)
         return self._schemas[layer]
 
-    def find(self, key: tuple[str, tuple[str, ...], Part]) -> pa.RecordBatch | None:
+    def find(self, key: Key) -> pa.RecordBatch | None:
         """What was put, if it was."""
         place = self._held.get(key)
         if place is None:
@@ -103,7 +107,7 @@ class Packs:
         with pa.ipc.open_stream(os.pread(self._file, place[1], place[0])) as stream:
             return stream.read_next_batch()
 
-    def put(self, key: tuple[str, tuple[str, ...], Part], batch: pa.RecordBatch) -> None:
+    def put(self, key: Key, batch: pa.RecordBatch) -> None:
         """Hold what was read; where the disk is full, it is read again when it is needed."""
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as stream:
@@ -128,29 +132,27 @@ class PartReader:
     def blocks(self, part: Part, columns: Iterable[Column]) -> Iterator[Block]:
         """The columns of a part, some rows at a time."""
         wanted = list(dict.fromkeys(columns))
-        members = self.shards[part.first : part.end]
-        by_set = self._sets(members[0], wanted) if part.is_joined else None
+        by_set = self._sets(self.shards[part.first], wanted) if part.is_joined else None
         if by_set is None:
-            for shard in members:
+            for shard in self.shards[part.first : part.end]:
                 yield from read_aligned(self.objects, shard.objects, wanted, NARROW_BLOCK_ROWS, shard.hidden)
             return
-        hidden = joined(members).hidden
         found: Block = {}
+        packed = self._packed(part, by_set)
+        hidden = joined(self.shards[part.first : part.end]).hidden if self.shards.hidden else ()
         for (layer, fields), own in by_set.items():
-            batch = self._packed(layer, fields, part, members)
+            batch = packed[layer, fields]
             if len(hidden):
                 (batch,) = redacted_batches(layer, [batch], hidden)
             found |= {column.name: leaf_of(batch, column.leaf) for column in own}
         yield found
 
-    def _sets(
-        self, shard: ShardObjects, columns: Sequence[Column]
-    ) -> dict[tuple[str, tuple[str, ...]], list[Column]] | None:
+    def _sets(self, shard: ShardObjects, columns: Sequence[Column]) -> dict[Fields, list[Column]] | None:
         """The columns by the fields of a layer that are read with them; None if one of them may be of long texts.
 
         All fields of plain values are read together, those of structs and lists one by one.
         """
-        found: dict[tuple[str, tuple[str, ...]], list[Column]] = {}
+        found: dict[Fields, list[Column]] = {}
         for column in columns:
             schema = self.packs.schema(self.objects, column.layer, shard.objects[column.layer])
             name = column.leaf.partition(".")[0]
@@ -162,30 +164,30 @@ class PartReader:
             found.setdefault((column.layer, plain if name in plain else (name,)), []).append(column)
         return found
 
-    def _packed(
-        self, layer: str, fields: tuple[str, ...], part: Part, members: Sequence[ShardObjects]
-    ) -> pa.RecordBatch:
-        key = layer, fields, part
-        found = self.packs.find(key)
-        if found is None:
-            batches: list[pa.RecordBatch] = []
-            for shard in members:
-                check_cancelled()
-                read = list(read_batches(self.objects, shard.objects[layer], list(fields)))
-                if sum(batch.num_rows for batch in read) != shard.rows:
+    def _packed(self, part: Part, wanted: Iterable[Fields]) -> dict[Fields, pa.RecordBatch]:
+        """Some fields of some layers; what is not held is read of one shard after another, and held."""
+        keys = list(wanted)
+        found = {key: batch for key in keys if (batch := self.packs.find((*key, part))) is not None}
+        read: dict[Fields, list[pa.RecordBatch]] = {key: [] for key in keys if key not in found}
+        for shard in self.shards[part.first : part.end] if read else ():
+            check_cancelled()
+            for (layer, fields), batches in read.items():
+                some = list(read_batches(self.objects, shard.objects[layer], list(fields)))
+                if sum(batch.num_rows for batch in some) != shard.rows:
                     raise StoreError(f"{self.objects.root}: {shard.objects[layer]} has other rows; run 'winnow audit'")
-                batches += read
-            found = pa.concat_batches(batches)
-            self.packs.put(key, found)
+                batches += some
+        for key, batches in read.items():
+            found[key] = pa.concat_batches(batches)
+            self.packs.put((*key, part), found[key])
         return found
 
 
 def joined(shards: Sequence[ShardObjects]) -> ShardObjects:
     """Shards as one, under the name of the first."""
+    shards = tuple(shards)
     starts = np.cumsum([0, *(shard.rows for shard in shards)])
     hidden = [shard.hidden + start for shard, start in zip(shards, starts[:-1], strict=True) if len(shard.hidden)]
-    first = shards[0]
-    every = np.concatenate([np.zeros(0, np.int64), *hidden])
+    first, every = shards[0], np.concatenate([np.zeros(0, np.int64), *hidden])
     return ShardObjects(first.shard, first.source, int(starts[-1]), first.objects, every)
 
 
