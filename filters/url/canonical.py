@@ -46,7 +46,7 @@ _ROUTE = re.compile(r"#(?:(!|%21)|(?=/|%2[Ff]))(?!(?:/|%2[Ff])*\Z)")  # `#!` and
 _PORT = re.compile(r":(?:80|443)\Z")
 _QUERY = re.compile(r"%[0-9A-Fa-f]{2}|[^!$&(-;=?-~]")  # a lone percent sign is not an escape, and is escaped
 _FRAGMENT = re.compile(r"%[0-9A-Fa-f]{2}|[^!#$&(-;=?-~]")
-_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_spelt = partial(urls.encoded, errors="replace")
 _PREFIX = np.frombuffer(TRACKING_PREFIX.encode(), np.uint8)
 _STARTS = np.frombuffer(b"http://https://", np.uint8)
 _HTTP, _HTTPS = len(b"http://"), len(b"https://")
@@ -109,14 +109,6 @@ def _without_session(spelt: str) -> str:
 
 def _spelt_part(part: str, odd: re.Pattern[str]) -> str:
     return odd.sub(_spelt, part)
-
-
-def _spelt(match: re.Match[str]) -> str:
-    found = match[0]
-    if len(found) == 3:
-        character = chr(int(found[1:], 16))
-        return character if character in _UNRESERVED else found.upper()
-    return "".join(f"%{byte:02X}" for byte in found.encode("utf-8", "replace"))
 
 
 def _dropped(config: CanonicalConfig) -> frozenset[str]:

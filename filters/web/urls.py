@@ -57,7 +57,7 @@ def canonical_url(url: str) -> str | None:
         name = f"[{name}]"
     if colon and digits[1] != ("80" if scheme == "http" else "443") and port:
         name = f"{name}:{digits[1] or '0'}"
-    return f"{scheme}://{name}{_path(match[3])}{_QUERY.sub(_encoded, match[4] or '')}"
+    return f"{scheme}://{name}{_path(match[3])}{_QUERY.sub(encoded, match[4] or '')}"
 
 
 def fragment_of(url: str) -> str:
@@ -209,7 +209,7 @@ def _ipv4(labels: list[str]) -> str | None:
 
 def _path(path: str) -> str:
     if not _PLAIN_PATH.match(path):
-        path = _PATH.sub(_encoded, path.replace("\\", "/"))
+        path = _PATH.sub(encoded, path.replace("\\", "/"))
         kept: list[str] = []
         segments = path.split("/")[1:]
         for segment in segments:
@@ -223,9 +223,10 @@ def _path(path: str) -> str:
     return path or "/"
 
 
-def _encoded(match: re.Match[str]) -> str:
+def encoded(match: re.Match[str], errors: str = "strict") -> str:
+    """A percent-encoded byte in its one spelling, or characters that need encoding, encoded."""
     found = match[0]
     if len(found) == 3:
         character = chr(int(found[1:], 16))
         return character if character in _UNRESERVED else found.upper()
-    return "".join(f"%{byte:02X}" for byte in found.encode())
+    return "".join(f"%{byte:02X}" for byte in found.encode("utf-8", errors))

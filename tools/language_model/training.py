@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from winnow.filters.language.identification.own.ngrams import LONGEST, WORD, folding, word_ngrams
+from tools.language_model.ngrams import word_ngrams
+from winnow.filters.language.identification.own.ngrams import LONGEST, WORD, folding
 from winnow.filters.language.kernels.hashes import find
 
 Numbers = npt.NDArray[np.int32]

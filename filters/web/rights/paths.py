@@ -5,10 +5,13 @@ Paths and patterns are compared octet by octet, with normalised percent-encoding
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
+from winnow.filters.web.urls import encoded
+
 _ESCAPED: Final = re.compile(r"%[0-9A-Fa-f]{2}|[^!-~]")
-_UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_escaped = partial(encoded, errors="surrogatepass")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +68,4 @@ def pattern_of(written: str) -> Pattern:
 
 
 def _spelt(text: str) -> str:
-    return _ESCAPED.sub(_escape, text) if "%" in text or not text.isascii() or not text.isprintable() else text
-
-
-def _escape(match: re.Match[str]) -> str:
-    found = match[0]
-    if len(found) == 3:
-        character = chr(int(found[1:], 16))
-        return character if character in _UNRESERVED else found.upper()
-    return "".join(f"%{byte:02X}" for byte in found.encode("utf-8", "surrogatepass"))
+    return _ESCAPED.sub(_escaped, text) if "%" in text or not text.isascii() or not text.isprintable() else text

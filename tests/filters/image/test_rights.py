@@ -250,7 +250,9 @@ def compressed(store: bytes, inner: bytes, *, room: int) -> Facts:
     """The facts of a store whose manifest is replaced by what brotli makes of these bytes."""
     head = 8 + struct.unpack(">I", store[8:12])[0]
     label = b"c2cm" + bytes(12) + b"\x03urn:c2pa:1\0"
-    boxes = store[8:head] + box(b"jumb", box(b"jumd", label) + box(b"brob", b"jumb" + brotli.compress(inner)))
+    boxes = store[8:head] + box(
+        b"jumb", box(b"jumd", label) + box(b"brob", b"jumb" + brotli.compress(inner, quality=1))
+    )
     return c2pa_facts(box(b"jumb", boxes), (SIGNED / "c2pa.webp").read_bytes(), room)
 
 

@@ -232,12 +232,12 @@ def test_texts_of_20_mb_are_compared_by_a_sample_of_their_shingles(tmp_path: Pat
 
 def test_many_rows_of_few_texts_give_one_cluster_per_text(tmp_path: Path) -> None:
     texts = (WORDS, "another text that has nothing in common with it", "third")
-    write_pages(tmp_path, {"a": [{"id": str(number), "text": texts[number % 3]} for number in range(30_000)]})
-    search(tmp_path, ALL, shard_rows=4096)
+    write_pages(tmp_path, {"a": [{"id": str(number), "text": texts[number % 3]} for number in range(12_000)]})
+    search(tmp_path, ALL, shard_rows=2048)
     for kind in ("exact", "near"):
         found = column(tmp_path, f"dedupe.{kind}", "cluster")
-        assert sorted(one["counts"] for one in pc.value_counts(found).to_pylist()) == [10_000] * 3
-        assert pc.unique(column(tmp_path, f"dedupe.{kind}", "size")).to_pylist() == [10_000]
+        assert sorted(one["counts"] for one in pc.value_counts(found).to_pylist()) == [4_000] * 3
+        assert pc.unique(column(tmp_path, f"dedupe.{kind}", "size")).to_pylist() == [4_000]
     assert pc.unique(column(tmp_path, "dedupe.near", "texts")).to_pylist() == [1]
 
 
@@ -267,8 +267,8 @@ def test_a_bucket_of_thousands_of_pages_is_one_cluster_at_linear_cost(
             text = " ".join([*base[:70], f"a{number}", f"b{number}", *base[72:]])
             lines.write(f'{{"id": "{number}", "text": "{text}"}}\n')
     search(tmp_path, "{near: {min_similarity: 0.75, max_bucket: 1000}}", shard_rows=8192)
-    assert pc.unique(column(tmp_path, "dedupe.near", "size")).to_pylist() == [10_000]
-    assert pc.unique(column(tmp_path, "dedupe.near", "texts")).to_pylist() == [10_000]
+    assert pc.unique(column(tmp_path, "dedupe.near", "size")).to_pylist() == [4_000]
+    assert pc.unique(column(tmp_path, "dedupe.near", "texts")).to_pylist() == [4_000]
 
 
 def objects_of(folder: Path, name: str) -> set[str]:

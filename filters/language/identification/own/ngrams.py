@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.language.kernels.classes import ALPHA, MARK, decode, flags_by_point, width
-from winnow.schemas.kernels import inlined, kernel
+from winnow.schemas.kernels import inlined
 
 LONGEST = 5
 """Characters of an n-gram at most."""
@@ -50,30 +50,6 @@ def mixed(value: np.uint32) -> np.uint32:
     value *= np.uint32(0x85EBCA6B)
     value ^= value >> np.uint32(13)
     return value
-
-
-@kernel
-def word_ngrams(buffer, start, end, fold, room, out):  # type: ignore[no-untyped-def]
-    """Write the hashes of the n-grams of a range of UTF-8 text; returns how many there are, and where it stopped.
-
-    It stops before the word that might not fit into `out`, for the caller to go on from there.
-
-    Args:
-        buffer: UTF-8.
-        start: The first byte of the range.
-        end: Its end.
-        fold: `folding()`.
-        room: Numbers for the characters of one word; longer words are read in pieces.
-        out: Where hashes go; at least `LONGEST` times as many as there is room.
-    """
-    count, at = 0, start
-    while at < end:
-        length, after = read_word(buffer, at, end, fold, room)
-        if count + LONGEST * length > len(out):
-            return count, at
-        count = ngrams_of_word(room, length, out, count)
-        at = after
-    return count, end
 
 
 @inlined

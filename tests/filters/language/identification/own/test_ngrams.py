@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.filters.language.identification.own.ngrams import DENSE, EDGE, LONGEST, WORD, folding, word_ngrams
+from tools.language_model.ngrams import word_ngrams
+from winnow.filters.language.identification.own.ngrams import DENSE, EDGE, LONGEST, WORD, folding
 
 LETTERS = st.text(st.characters(codec="utf-8", categories=("L", "M", "N", "P", "Z")), max_size=80)
 

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.property_sizes import scaled
+from tools.language_model.ngrams import word_ngrams
 from winnow.filters.language.identification.heads import best_codes, guesses_of, heads_of
 from winnow.filters.language.identification.own import network as own_network
 from winnow.filters.language.identification.own.network import network
-from winnow.filters.language.identification.own.ngrams import LONGEST, WORD, folding, word_ngrams
+from winnow.filters.language.identification.own.ngrams import LONGEST, WORD, folding
 from winnow.filters.language.identification.own.predicting import own_model
 
 SENTENCES = {
