@@ -80,6 +80,8 @@ def read_tensors(path: str) -> Tensors:
         raw = Path(path).read_bytes()
     except OSError as error:
         raise RecipeError(f"{path}: {error.strerror or error}; expected a safetensors file") from None
+    except MemoryError:
+        raise RecipeError(f"{path}: its weights do not fit into memory; expected those of a smaller model") from None
     return tensors_of(raw, path)
 
 

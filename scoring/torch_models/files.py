@@ -8,6 +8,7 @@ import numpy as np
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.problems import one_line as printable_line
 from winnow.schemas.safetensors_index import files_of
+from winnow.scoring.mimic.memory import is_out_of_memory
 from winnow.scoring.protocol import Weights
 from winnow.scoring.torch_models.packages import one_line, required_package
 
@@ -57,6 +58,8 @@ def read_safetensors(path: str) -> Weights:
     except OSError as error:
         raise ScoreError(f"{path}: {error.strerror or one_line(error)}; expected a safetensors file") from None
     except Exception as error:  # noqa: BLE001, the package's own error has no class in common with others
+        if is_out_of_memory(error):
+            raise ScoreError(f"{path}: its weights do not fit into memory; expected those of a smaller model") from None
         raise ScoreError(f"{path}: not a safetensors file, or a damaged one: {one_line(error)}") from None
     return {str(name): _array(torch, path, str(name), tensor) for name, tensor in found.items()}
 

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -217,3 +219,35 @@ def test_an_array_in_two_files_is_one_line(tmp_path: Path) -> None:
     path = indexed(tmp_path, a="1.safetensors", bb="2.safetensors")
     (tmp_path / "2.safetensors").write_bytes((tmp_path / "1.safetensors").read_bytes())
     assert_told(refusal(Path(path), Path(path).read_bytes()), "two of its files hold the same array")
+
+
+READS = """
+import resource, sys
+{first}
+from winnow.{module} import {reader}
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (256 << 20),) * 2)
+try:
+    {reader}(sys.argv[1])
+except Exception as error:
+    sys.exit(f"{{type(error).__name__}} {{error}}")
+"""
+
+
+def told_with_little_memory(folder: Path, module: str, reader: str, first: str = "") -> str:
+    """What a reader says of weights of 2 GiB in a process that may take 256 MiB for them."""
+    count = 1 << 29
+    header = json.dumps({"a": {"dtype": "F32", "shape": [count], "data_offsets": [0, 4 * count]}}).encode()
+    path = folder / "large.safetensors"
+    with path.open("wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        file.truncate(8 + len(header) + 4 * count)  # no block is written
+    command = [sys.executable, "-c", READS.format(module=module, reader=reader, first=first), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    return done.stderr.strip().splitlines()[-1]
+
+
+def test_weights_that_do_not_fit_into_memory_are_one_line(tmp_path: Path) -> None:
+    said = told_with_little_memory(tmp_path, "filters.models.tensors", "read_tensors")
+    assert_told(said, "RecipeError", "large.safetensors", "do not fit into memory")

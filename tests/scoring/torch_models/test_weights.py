@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.messages import assert_refused
+from tests.filters.models.test_tensors import told_with_little_memory
+from tests.messages import assert_refused, assert_told
 from tests.scoring.torch_models.samples import NoFiles
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.tasks.image_classifier import TASK, ImageClassifier, ImageClassifierConfig
@@ -188,3 +189,8 @@ def test_an_array_in_two_files_of_an_index_is_one_line(tmp_path: Path) -> None:
 
 def test_a_name_that_would_turn_a_terminals_colours_is_escaped() -> None:
     assert "unexpected \\x1b[31mtail" in refused({**loaded().initial(0), "\x1b[31mtail": np.zeros(3, np.float32)})
+
+
+def test_weights_that_do_not_fit_into_memory_are_one_line(tmp_path: Path) -> None:
+    reads = ("scoring.torch_models.files", "read_safetensors", "import torch, safetensors.torch")
+    assert_told(told_with_little_memory(tmp_path, *reads), "ScoreError", "large.safetensors", "do not fit into memory")
