@@ -205,6 +205,23 @@ def _frame(opened: Opened, progress: Progress) -> Frame:
     return replace(fill_frame(_without_rules(opened), progress, packs_of(opened)), why_no_rules=why)
 
 
+def reading(opened: Opened, before: int) -> str | None:
+    """That shards are being decided, or read for the first time since `read_so_far` gave `before`, in a line; None if
+    they are not."""
+    progress: Progress | None = opened.kept.find("progress")
+    if progress is not None and progress.of and not progress.failed and opened.kept.find("frame") is None:
+        return f"{progress.done:,} of {progress.of:,} shards are counted so far; what is asked is shown when all are"
+    if read_so_far(opened) > before:
+        return "the many shards of this store are being read for the first time; this goes on by itself"
+    return None
+
+
+def read_so_far(opened: Opened) -> int:
+    """A number that grows while many small shards are read."""
+    packs: Packs | None = opened.kept.find("packs")
+    return 0 if packs is None else len(packs)
+
+
 def packs_of(opened: Opened) -> Packs:
     """What was read of many small shards."""
     return opened.kept.get("packs", Packs, stays=True)

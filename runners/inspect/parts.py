@@ -83,6 +83,10 @@ class Packs:
         """Nearly nothing: it is on the disk."""
         return 0
 
+    def __len__(self) -> int:
+        """How much was read."""
+        return len(self._held)
+
     @cached_property
     def _file(self) -> int:
         with tempfile.TemporaryFile(prefix="winnow-inspect-") as file:

@@ -22,6 +22,10 @@ class UnavailableError(WinnowError):
     """A view that this store cannot show, in one line with what to do."""
 
 
+class ReadingError(WinnowError):
+    """A view whose rows are being read for the first time; the page asks again by itself."""
+
+
 class AskedError(WinnowError):
     """A request that no page of this version makes: a missing field or one of another type."""
 

@@ -3,7 +3,8 @@
     POST /api/<view>   {"lane": "rules", "turn": 3, …}  →  {"ok": true, "answer": {…}}
                                                          or {"ok": false, "kind": "unavailable", "why": "…"}
 
-Kinds: `asked`, `unavailable`, `error`, `cancelled` (nobody waits for the answer) and `stopped` (its budget is spent).
+Kinds: `asked`, `unavailable`, `error`, `cancelled` (nobody waits for the answer), `stopped` (its budget is spent) and
+`reading` (so it is, but the work goes on, and the page asks again).
 
 Views run in threads; a newer turn of a lane ends the older (`turns.py`).
 """
@@ -29,7 +30,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from winnow.pipelines.processes.cancelling import CancelledError, StoppedError, cancellable, check_cancelled
-from winnow.runners.inspect.frame import frame_of
+from winnow.runners.inspect.frame import frame_of, read_so_far, reading
 from winnow.runners.inspect.opened import Opened, Showing
 from winnow.runners.inspect.pictures import picture
 from winnow.runners.inspect.serving.guards import Guard, parsed_object, refused, whole_body
@@ -37,7 +38,7 @@ from winnow.runners.inspect.serving.page_files import PageFile
 from winnow.runners.inspect.serving.tables import TABLES, write_table
 from winnow.runners.inspect.serving.turns import Lanes, Turn
 from winnow.runners.inspect.units import units_of
-from winnow.runners.inspect.view import AskedError, UnavailableError, views
+from winnow.runners.inspect.view import AskedError, ReadingError, UnavailableError, views
 from winnow.schemas.errors import WinnowError, is_interrupted_query
 
 FIRST_VIEW: Final = "store"
@@ -118,6 +119,7 @@ class Server:
             return _answered(AskedError("expected a text as 'lane' and a number as 'turn'"))
         if lane is not None and "tab" in asked:
             lane = f"{lane} of {asked.pop('tab')}"  # tabs of a browser do not end each other's work
+        before = read_so_far(self.showing.last)
         found = await self._in_turn(
             request,
             lane,
@@ -125,6 +127,8 @@ class Server:
             view.seconds,
             lambda: orjson.dumps(view.answer(self.showing.now(), asked), option=_JSON),
         )
+        if isinstance(found, StoppedError) and (line := reading(self.showing.last, before)) is not None:
+            found = ReadingError(line)
         if isinstance(found, Exception):
             return self._failed(found)
         answer = b'{"ok":true,"answer":%b}' % found
@@ -232,6 +236,7 @@ def _worked(turn: Turn, work: Callable[[], Value]) -> Value | Exception:
 _JSON: Final = orjson.OPT_SERIALIZE_NUMPY
 _STATUS: Final[tuple[tuple[type[Exception], str, int], ...]] = (
     (StoppedError, "stopped", 200),
+    (ReadingError, "reading", 200),
     (CancelledError, "cancelled", 200),
     (UnavailableError, "unavailable", 200),
     (AskedError, "asked", 400),

@@ -3,6 +3,7 @@
 import json
 import socket
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,18 @@ import pytest
 from tests.runners.inspect.asking import TOKEN, Asker, opened, served, wait_until
 from winnow.pipelines.processes.cancelling import cancelled_flag, check_cancelled
 from winnow.pipelines.query.generation import require_latest_for
+from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.local import LocalStore
 from winnow.runners.inspect import frame as frame_module
 from winnow.runners.inspect import opened as opened_module
 from winnow.runners.inspect import view as view_module
-from winnow.runners.inspect.frame import frame_of, progress_of
+from winnow.runners.inspect.frame import Frame, Progress, frame_of, progress_of
 from winnow.runners.inspect.opened import Opened
+from winnow.runners.inspect.parts import Packs
 from winnow.runners.inspect.serving import server as server_module
 from winnow.runners.inspect.serving.guards import HEADERS, MAX_BODY_BYTES
-from winnow.runners.inspect.view import Answer, Asked, AskedError, UnavailableError, View
+from winnow.runners.inspect.view import Answer, Asked, AskedError, UnavailableError, View, views
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import Generation
 
@@ -209,6 +212,31 @@ def test_work_ends_with_its_budget_even_if_it_looks_at_no_turn(monkeypatch: pyte
         said = page.view("stuck")
         release.set()
     assert (said["kind"], "0.2 s" in said["why"]) == ("stopped", True)
+
+
+def test_what_many_shards_are_still_read_for_is_told_and_is_there_later(
+    books: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+    fill = frame_module.fill_frame
+
+    def slow(pinned: PinnedProgram, progress: Progress, packs: Packs) -> Frame:
+        progress.begin(9)
+        progress.add(4)
+        assert go_on.wait(60)
+        return fill(pinned, progress, packs)
+
+    monkeypatch.setattr(frame_module, "fill_frame", slow)
+    monkeypatch.setattr(server_module, "GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(server_module, "views", lambda: {"rules": View(views()["rules"].answer, seconds=0.5)})
+    with served(opened(books / "recipe.yaml")) as page:
+        said = page.view("rules")
+        assert (said["kind"], "4 of 9 shards" in said["why"]) == ("reading", True)
+        go_on.set()
+        until = time.monotonic() + 60
+        while not (said := page.view("rules"))["ok"]:
+            assert said["kind"] == "reading"
+            assert time.monotonic() < until
 
 
 def test_work_ends_when_the_page_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,15 @@ it("tells what the server has given up, and asks again", async () => {
   });
 });
 
+it("asks by itself for what is still being read", async () => {
+  replies('{"ok":false,"kind":"reading","why":"3 of 9 shards"}', '{"ok":true,"answer":{"units":[],"steps":[]}}');
+  await asked(async (asking) => {
+    await vi.waitFor(() => expect(asking.failure?.why).toBe("3 of 9 shards"));
+    await vi.waitFor(() => expect(asking.answer).not.toBeNull(), 3000);
+    expect(asking.failure).toBeNull();
+  });
+});
+
 it("says nothing of a turn that its own newer question has ended", async () => {
   replies('{"ok":false,"kind":"cancelled","why":"newer"}', '{"ok":true,"answer":{"units":["rows"],"steps":[]}}');
   await asked(async (asking) => {

@@ -97,6 +97,7 @@ export class Asking<V extends View> {
       if (this.#next === null) {
         this.failure = failure;
         this.answer = null;
+        if (failure.kind === "reading") this.#again = setTimeout(() => this.again(), AGAIN_MS);
       }
     }
     this.#running = null;

@@ -1,6 +1,6 @@
 /** Why a question has no answer, in the server's one line. */
 
-export type Kind = "unavailable" | "asked" | "error" | "cancelled" | "stopped" | "unreachable";
+export type Kind = "unavailable" | "asked" | "error" | "cancelled" | "stopped" | "reading" | "unreachable";
 
 /** Lines quote what was crawled, and a crawl may plant a command: only winnow's own are offered, and one at a time. */
 const COMMAND = /^(?:winnow|pip install '?winnow)(?![\w-])[^`;|&$<>\\\n]*$/;
