@@ -6,8 +6,10 @@ another, what is refused before any request. It is replaced whenever the list is
 row; older ones stay, as the records that they name do.
 """
 
+import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
 import duckdb
@@ -17,6 +19,7 @@ import pyarrow.parquet as pq
 from winnow.pipelines.fetch.outcome import LOG, Again, Outcome, Reason
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.concurrency import TABLES_AT_ONCE, map_objects
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.schemas.errors import SourceError
 from winnow.schemas.rules.conditions import CLOSED
@@ -106,9 +109,10 @@ def load_log(engine: duckdb.DuckDBPyConnection, objects: ObjectStore, *, lines: 
     fields = ", ".join(f'"{field.name}" {_sql(field.type)}' for field in _STORED)
     engine.execute(f"CREATE OR REPLACE TABLE every_row ({fields}, place BIGINT)")
     listed = log_path(LIST)
-    for place, found in enumerate(sorted(one.path for one in objects.list(layout.FETCHED_LOGS))):
-        if found.endswith(".parquet") and found != listed:
-            _insert(engine, objects, found, place)
+    found = sorted(one.path for one in objects.list(layout.FETCHED_LOGS) if one.path.endswith(".parquet"))
+    paths = [path for path in found if path != listed]
+    for place, raw in enumerate(map_objects(objects, partial(_read, objects), paths, TABLES_AT_ONCE)):
+        _insert(engine, raw, _named(objects, paths[place]), place)
     # Rows of a line are no later word on the address that it repeats, so they are apart.
     engine.execute(
         "CREATE OR REPLACE TABLE log AS SELECT * EXCLUDE place, coalesce(canonical, url) AS key FROM every_row "
@@ -122,7 +126,7 @@ def load_log(engine: duckdb.DuckDBPyConnection, objects: ObjectStore, *, lines: 
     )
     engine.execute("DELETE FROM every_row")
     if lines and objects.exists(listed):
-        _insert(engine, objects, listed, 0)
+        _insert(engine, _read(objects, listed), _named(objects, listed), 0)
         engine.execute("DELETE FROM log WHERE key IN (SELECT canonical FROM every_row WHERE reason <> 'repeated')")
         engine.execute("INSERT INTO log SELECT * EXCLUDE place, coalesce(canonical, url) FROM every_row")
     engine.execute("DROP TABLE every_row")
@@ -132,18 +136,30 @@ def _quoted(names: Iterable[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
-def _insert(engine: duckdb.DuckDBPyConnection, objects: ObjectStore, path: str, place: int) -> None:
+def _named(objects: ObjectStore, path: str) -> str:
+    return f"{objects.root}/{path}"
+
+
+def _read(objects: ObjectStore, path: str) -> bytes:
     try:
-        with objects.open(path) as stream:
-            for batch in pq.ParquetFile(stream).iter_batches(_ROWS):
-                rows = pa.Table.from_batches([batch]).cast(LOG).cast(_STORED)
-                engine.register("found", rows)
-                engine.execute(f"INSERT INTO every_row SELECT *, {place} FROM found")
-                engine.unregister("found")
+        return objects.read(path)
+    except OSError as error:
+        raise _no_rows(_named(objects, path), error) from None
+
+
+def _insert(engine: duckdb.DuckDBPyConnection, raw: bytes, named: str, place: int) -> None:
+    try:
+        for batch in pq.ParquetFile(io.BytesIO(raw)).iter_batches(_ROWS):
+            rows = pa.Table.from_batches([batch]).cast(LOG).cast(_STORED)
+            engine.register("found", rows)
+            engine.execute(f"INSERT INTO every_row SELECT *, {place} FROM found")
+            engine.unregister("found")
     except (OSError, pa.ArrowException, ValueError) as error:
-        raise SourceError(
-            f"{objects.root}/{path}: not rows of a fetch ({error}); remove it and run winnow fetch again"
-        ) from None
+        raise _no_rows(named, error) from None
+
+
+def _no_rows(named: str, error: Exception) -> SourceError:
+    return SourceError(f"{named}: not rows of a fetch ({error}); remove it and run winnow fetch again")
 
 
 def _sql(kind: pa.DataType) -> str:

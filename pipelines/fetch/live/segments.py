@@ -23,6 +23,7 @@ from winnow.pipelines.fetch.live.record import Earlier, SegmentWriter
 from winnow.pipelines.fetch.log import put_log
 from winnow.pipelines.fetch.outcome import Decision, Outcome, Reason
 from winnow.pipelines.fetch.progress import Tally
+from winnow.pipelines.store.concurrency import map_objects
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.layout import FETCHED_HOSTS
 from winnow.schemas.recipe.fetch import FetchConfig
@@ -62,9 +63,10 @@ class Segments:
     def remembered_lines(self) -> Iterator[bytes]:
         """The lines of hosts' files that runs of the last day kept."""
         oldest = f"{FETCHED_HOSTS}{datetime.now(UTC) - timedelta(days=1):{_TIME}}"
-        for one in self._objects.list(FETCHED_HOSTS):
-            if one.path.endswith(LINES) and oldest <= one.path < HOST_FILES:
-                yield from gzip.decompress(self._objects.read(one.path)).splitlines()
+        found = (one.path for one in self._objects.list(FETCHED_HOSTS) if one.path.endswith(LINES))
+        recent = [path for path in found if oldest <= path < HOST_FILES]
+        for raw in map_objects(self._objects, self._objects.read, recent):
+            yield from gzip.decompress(raw).splitlines()
 
     @property
     def is_behind(self) -> bool:
