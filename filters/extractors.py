@@ -6,7 +6,7 @@ Another package adds one with an entry point of the group `winnow.extractors` th
 import pkgutil
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
@@ -27,7 +27,7 @@ class Extractor:
     """A kernel that turns decoded pages (PAGES) into text and structure (EXTRACTION), row by row.
 
     The version goes up whenever the output for any page changes; the configuration is a frozen dataclass. Columns of
-    its own come after those of EXTRACTION.
+    its own come after those of EXTRACTION, and last those that a configuration asks for.
     """
 
     name: str
@@ -35,11 +35,24 @@ class Extractor:
     config: type[Any]
     kernel: Callable[[pa.RecordBatch, Any], pa.RecordBatch]
     own: tuple[pa.Field, ...] = field(default=())
+    asked: Callable[[Any], tuple[pa.Field, ...]] = field(default=lambda _config: ())
 
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns of its layer."""
-        return pa.schema([*EXTRACTION, *self.own])
+    def columns(self, config: Any) -> tuple[pa.Field, ...]:
+        """The columns of its own that its layer has with a configuration."""
+        return (*self.own, *self.asked(config))
+
+    def schema(self, config: Any) -> pa.Schema:
+        """The columns of its layer with a configuration."""
+        return pa.schema([*EXTRACTION, *self.columns(config)])
+
+    def asked_by(self, column: str) -> str | None:
+        """The setting that is to be true for its layer to have this column; None if there is none."""
+        for item in fields(self.config):
+            if item.default is False and any(
+                one.name == column for one in self.asked(self.config(**{item.name: True}))
+            ):
+                return item.name
+        return None
 
 
 def extractor_names() -> tuple[str, ...]:

@@ -10,22 +10,24 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Final
 
+import numpy as np
 import pyarrow as pa
 
-from winnow.filters.extraction.main_content.blocks import page_blocks
+from winnow.filters.extraction.main_content.blocks import PageBlocks, page_blocks
 from winnow.filters.extraction.main_content.facts import page_facts
 from winnow.filters.extraction.main_content.markdown import MarkdownPage, as_markdown
-from winnow.filters.extraction.main_content.model import Model, judged, read
+from winnow.filters.extraction.main_content.model import Judgement, Model, judged, read
 from winnow.filters.extraction.main_content.named_parts import by_class
 from winnow.filters.extraction.main_content.page_metadata import page_metadata
-from winnow.filters.extraction.main_content.writing import written
+from winnow.filters.extraction.main_content.writing import MainText, written
 from winnow.filters.extraction.page import PageLimits
 from winnow.filters.extraction.reading import ExtractionRows, readable
 from winnow.filters.extractors import Extractor
 from winnow.filters.spans import SPANS
-from winnow.schemas.recipe.checks import Between
+from winnow.schemas.recipe.checks import LATER, Between
 
 VERSION = 5  # 5: cells of Markdown stand in their columns
+_UNIT: Final = 1 << 16  # of a byte of main content
 WEIGHTS: Final = Path(__file__).parent / "main_content" / "weights" / "model.npz"
 OWN: Final = (
     pa.field("confidence", pa.float32()),  # the F1 of words on held-out pages with the same expected F1
@@ -41,6 +43,11 @@ OWN: Final = (
     pa.field("code_languages", pa.list_(pa.string())),  # of each part that is code
 )
 
+PROBABILITIES: Final = (
+    pa.field("probabilities", pa.list_(pa.float32())),  # of each part, that it is main content; null for images
+    pa.field("left_out", pa.int64()),  # bytes of main content that are expected in blocks that were not kept
+)
+
 
 @dataclass(frozen=True, slots=True)
 class MainConfig:
@@ -53,6 +60,12 @@ class MainConfig:
     # Tags in the source, start and end; each may take some hundred bytes. A real page of 10 MB has half as many.
     max_nodes: Annotated[int, Between(1, 10_000_000)] = 400_000
     limits: PageLimits = field(default_factory=PageLimits)
+    probabilities: bool = field(default=False, metadata=LATER)  # how sure the choice is, for `page.repeated_parts`
+
+
+def asked(config: MainConfig) -> tuple[pa.Field, ...]:
+    """The columns that only this configuration asks for."""
+    return PROBABILITIES if config.probabilities else ()
 
 
 @cache
@@ -63,7 +76,7 @@ def model() -> Model:
 
 def extract_main(pages: pa.RecordBatch, config: MainConfig) -> pa.RecordBatch:
     """Turn PAGES into EXTRACTION, row by row in the same order. A row depends only on its page and the config."""
-    rows = ExtractionRows(OWN)
+    rows = ExtractionRows((*OWN, *asked(config)))
     learned = model()
     for source, url in readable(pages, rows, config.max_bytes, config.max_nodes):
         blocks = page_blocks(source, url)
@@ -81,8 +94,22 @@ def extract_main(pages: pa.RecordBatch, config: MainConfig) -> pa.RecordBatch:
         else:
             text = written(blocks, found.kept, numbers)
         own |= {"comments": text.comments, "code_languages": text.languages}
+        if config.probabilities:
+            own |= _sureness(blocks, found, text)
         rows.add(text.placed, facts, own)
     return rows.batch()
 
 
-EXTRACTOR = Extractor("main", VERSION, MainConfig, extract_main, OWN)
+def _sureness(blocks: PageBlocks, found: Judgement, text: MainText) -> dict[str, object]:
+    """The mean probability of each part's blocks, by their bytes, and what is expected elsewhere."""
+    sizes = (blocks.page.block_ends - blocks.page.block_begins).astype(np.int64)
+    expected = np.round(found.probabilities.astype(np.float64) * sizes * _UNIT).astype(np.int64)
+    sums = [np.append(0, np.cumsum(np.where(found.kept, amounts, 0))) for amounts in (expected, sizes * _UNIT)]
+    chances = []
+    for within in text.blocks:
+        wanted, whole = (one[within[1] + 1] - one[within[0]] for one in sums) if within else (0, 0)
+        chances.append(float(wanted / whole) if whole else None)
+    return {"probabilities": chances, "left_out": int(expected[~found.kept].sum()) // _UNIT}
+
+
+EXTRACTOR = Extractor("main", VERSION, MainConfig, extract_main, OWN, asked)

@@ -9,6 +9,7 @@ With `within`, only texts of one site, language or source are compared. With `mi
 share of them has it, like the menus and footers that a site's template adds to its pages.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Final, Literal, TypeAlias
@@ -96,7 +97,7 @@ def compared_lines(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> _Lines
         documents, starts = np.searchsorted(begins, documents), starts[begins]
         ends = ends[np.append(begins[1:], len(ends))[: len(begins)] - 1]
     owners = owners_of(documents)
-    groups, there = _groups(config, batch)
+    groups, there = digests_within(config.within, batch)
     sizes = ends - starts
     long = (sizes >= config.min_chars) & there[owners]  # characters have a byte or more, and at most four
     some = np.flatnonzero(long & (sizes < 4 * config.min_chars))
@@ -118,13 +119,15 @@ def compared_lines(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> _Lines
     return _Lines(texts, documents, starts, ends, compared, _column(keys), sharing, _column(groups[sharing]))
 
 
-def _groups(config: RepeatedLinesConfig, batch: pa.RecordBatch) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+def digests_within(
+    within: Sequence[ColumnName], batch: pa.RecordBatch
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
     """A digest of what each text is compared within, and which texts have all values.
 
     The digests' halves are exchanged: a line that spells what it is within would else have the same key everywhere.
     """
     found = pa.array([""] * batch.num_rows, pa.large_string())
-    for name in config.within:
+    for name in within:
         if pa.types.is_nested(batch.schema.field(name).type):
             raise RecipeError(f"within: {name} has no single value for each sample; name another column")
         value = batch.column(name).cast(pa.large_string())

@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import Field, asdict, dataclass, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from functools import partial
 from typing import Any, cast
 
 import pyarrow as pa
 
+from winnow.filters.extractors import extractor_names, find_extractor
 from winnow.filters.image.decode.stills import DECODER, DecodeLimits
 from winnow.filters.language.folding.composed import FORM
 from winnow.filters.operators import (
@@ -32,7 +33,7 @@ from winnow.filters.video.decode.operator import VideoOperator
 from winnow.filters.video.decode.signal_requests import Signal
 from winnow.pipelines.assets import asset_digest, asset_path, known_asset, require_file
 from winnow.pipelines.binding.duplicates import asked_kinds, signature_entries
-from winnow.pipelines.binding.sources import decode_limits, extractor_of, video_limits
+from winnow.pipelines.binding.sources import bind_extractor, decode_limits, video_limits
 from winnow.pipelines.reading.chosen_captions import bind_captions
 from winnow.pipelines.reading.chosen_text import text_setting
 from winnow.pipelines.reading.columns import MEDIA, Column, column_of, leaves
@@ -44,6 +45,7 @@ from winnow.schemas.identity import fingerprint_of
 from winnow.schemas.problems import Place, Problem, recipe_error, suggestion
 from winnow.schemas.recipe import OperatorEntry, Recipe, build_config
 from winnow.schemas.recipe.build import settings
+from winnow.schemas.recipe.checks import is_in_keys
 from winnow.schemas.recipe.nodes import MapNode, located
 from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.rows.samples import SAMPLES
@@ -234,7 +236,7 @@ def bind_operators(
 def store_columns(recipe: Recipe, measured: Iterable[Measurement]) -> dict[Column, ColumnInfo]:
     """Return every column of the recipe's store with these measurements, samples first."""
     schemas = [(layout.SAMPLES, SAMPLES)]
-    schemas += [(f"{EXTRACTED}{entry.name}", extractor_of(entry).schema) for entry in recipe.extract]
+    schemas += [(one.layer, one.schema) for one in map(bind_extractor, recipe.extract)]
     schemas += [(one.entry.layer, layer_schema(one.operator, one.config)) for one in measured]
     late = [(asked.kind.layer, asked.kind.schema) for asked in asked_kinds(recipe)]
     for score in recipe.score:
@@ -340,7 +342,11 @@ _COMPUTED: Mapping[str, pa.DataType] = {TEXT: pa.large_string(), CAPTIONS: SAMPL
 
 
 def _remedy(missing: str, known: Mapping[str, ColumnInfo]) -> str:
-    """The operator that would write a missing column, or else the column that was probably meant."""
+    """The operator or the setting that would write a missing column, or else the column that was probably meant."""
+    extractor, _, leaf = missing.removeprefix(EXTRACTED).partition(".")
+    is_extracted = missing.startswith(EXTRACTED) and extractor in extractor_names()
+    if is_extracted and (setting := find_extractor(extractor).asked_by(leaf)):
+        return f"; write `extract: {{{extractor}: {{{setting}: true}}}}`"
     writes = next((one for one in operator_names() if missing.startswith(f"{one}.")), None)
     if writes is None or any(name.startswith(f"{writes}.") for name in known):
         return suggestion(missing, known)
@@ -416,7 +422,7 @@ def plain_config(config: Any, digests: Mapping[str, str]) -> Any:
 
     def plain(value: Any) -> Any:
         if is_dataclass(value):
-            return {item.name: plain(getattr(value, item.name)) for item in fields(value) if _counts(value, item)}
+            return {item.name: plain(getattr(value, item.name)) for item in fields(value) if is_in_keys(value, item)}
         if isinstance(value, Mapping):
             return {key: plain(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
@@ -425,8 +431,3 @@ def plain_config(config: Any, digests: Mapping[str, str]) -> Any:
 
     written = {item.field for item in settings(cast(type, type(config)))}
     return {name: value for name, value in plain(config).items() if name in written}
-
-
-def _counts(config: Any, item: "Field[Any]") -> bool:
-    """Whether a field is part of keys."""
-    return not item.metadata.get("later") or getattr(config, item.name) != item.default

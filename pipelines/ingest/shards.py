@@ -121,7 +121,7 @@ class ShardWriter:
 
 def extraction_writer(store: Store, bound: BoundExtractor) -> LayerWriter:
     """A writer of an extractor's layer."""
-    schema = bound.extractor.schema
+    schema = bound.schema
     return LayerWriter(store, schema, layer_spec(bound.layer, schema))
 
 
@@ -135,7 +135,7 @@ def extract(bound: BoundExtractor, samples: pa.RecordBatch, pages: pa.RecordBatc
     given = pa.RecordBatch.from_arrays([html, pages["url"]], schema=PAGES)
     result = _extracted(bound, given)
     status = pc.if_else(mask, result["status"], pa.scalar("not_selected"))
-    return result.set_column(0, bound.extractor.schema.field("status"), status)
+    return result.set_column(0, bound.schema.field("status"), status)
 
 
 def _extracted(bound: BoundExtractor, pages: pa.RecordBatch) -> pa.RecordBatch:
@@ -148,6 +148,6 @@ def _extracted(bound: BoundExtractor, pages: pa.RecordBatch) -> pa.RecordBatch:
     if pages.num_rows > 1:
         alone = [_extracted(bound, pages.slice(row, 1)) for row in range(pages.num_rows)]
         return pa.Table.from_batches(alone).combine_chunks().to_batches()[0]
-    rows = ExtractionRows(bound.extractor.own)
+    rows = ExtractionRows(bound.extractor.columns(bound.config))
     rows.refuse("failed")
     return rows.batch()

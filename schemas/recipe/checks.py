@@ -1,14 +1,19 @@
 """Checks of config values beyond their type; `build` reads them from `Annotated`."""
 
 import re
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from dataclasses import Field, dataclass
+from typing import Any, Protocol, runtime_checkable
 
 NOT_WRITTEN = {"written": False}
 """`field(metadata=NOT_WRITTEN)`: the loader fills this field; it is no key of the recipe."""
 
 LATER = {"later": True}
 """`field(metadata=LATER)`: a key that came after stores were made; at its default it is left out of layer keys."""
+
+
+def is_in_keys(config: object, item: "Field[Any]") -> bool:
+    """Whether a field of a configuration is part of its layer's key."""
+    return not item.metadata.get("later") or getattr(config, item.name) != item.default
 
 
 @runtime_checkable

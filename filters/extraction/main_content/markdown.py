@@ -91,10 +91,12 @@ class _Writer:
         self._comments = comment_blocks(self._page, source.blocks.layout, source.blocks.named_parts)
         self._languages: list[str | None] = []
         self._text = bytearray()
-        self._found: list[tuple[PartKind, int, int, bool]] = []  # parts: what, from where to where, if it is a comment
+        # Parts: what, from where to where, if it is a comment, and the first and last block.
+        self._found: list[tuple[PartKind, int, int, bool, tuple[int, int]]] = []
         self._inline = _by_block(self._page, kept)
         self._shown = shown
         self._outer = (-1, -1, False)  # what is being written: its sort, its element, whether it is a comment
+        self._within = (-1, -1)  # its first and last block
         self._lines: list[str] = []
         self._rows: list[tuple[int, dict[int, str]]] = []  # of a table: its row, and the text of its cells
         self._columns: tuple[int, dict[int, int]] = (-1, {})  # a table, and the columns of its cells
@@ -116,6 +118,7 @@ class _Writer:
                 self._add_image(number)
             marks = [one for one in marks if one[0] > begin]
             self._outer = outer
+        self._within = (self._within[0] if self._within[0] >= 0 else block, block)
         inside = [(max(place, begin), self._spaced(place, begin, number)) for place, number in marks]
         if sort == CODE:
             self._lines += without_gone(self._shown[begin:end]).decode("utf-8", "replace").split("\n")
@@ -144,27 +147,30 @@ class _Writer:
     def _with_images(self) -> MainText:
         """The text with its images in place of their marks, and each as a part of its own."""
         text, shifts, at = bytearray(), [(0, 0)], 0
-        kinds: list[tuple[int, int, PartKind, int, int | None, bool]] = []
+        kinds: list[tuple[int, int, PartKind, int, int | None, bool, tuple[int, int] | None]] = []
         for found in _MARK.finditer(self._text):
             number = int(found[1])
             image = self._source.images[number]
             alt = " ".join((image.alt or image.caption or "").split()).replace("[", "(").replace("]", ")")
             text += self._text[at : found.start()]
-            kinds.append((len(text), 1, "image", len(text), number, False))
+            kinds.append((len(text), 1, "image", len(text), number, False, None))
             text += f"![{alt}]({_target(image.src)})".encode()
             at = found.end()
             shifts.append((at, len(text) - at))
         text += self._text[at:]
         ends = [end for end, _ in shifts]
-        for kind, begin, end, is_comment in self._found:
+        for kind, begin, end, is_comment, within in self._found:
             begin, end = (place + shifts[bisect_right(ends, place) - 1][1] for place in (begin, end))
-            kinds.append((begin, 0, kind, end, None, is_comment))
+            kinds.append((begin, 0, kind, end, None, is_comment, within))
         parts = Parts()
         marked: list[bool] = []
-        for begin, _, kind, end, image_number, is_comment in sorted(kinds, key=lambda one: one[:2]):
+        blocks: list[tuple[int, int] | None] = []
+        for begin, _, kind, end, image_number, is_comment, of_part in sorted(kinds, key=lambda one: one[:2]):
             parts.add(kind, begin, end, image_number)
             marked.append(is_comment or (image_number is not None and bool(marked) and marked[-1]))
-        return MainText(PlacedText(bytes(text), parts), comment_ranges(parts, marked, len(text)), self._languages)
+            blocks.append(of_part)
+        comments = comment_ranges(parts, marked, len(text))
+        return MainText(PlacedText(bytes(text), parts), comments, self._languages, blocks)
 
     def _spaced(self, place: int, begin: int, number: int) -> str:
         mark = f"\x02{number}\x03"
@@ -277,9 +283,9 @@ class _Writer:
             self._begin()
             start = len(self._text)
             self._text += "\n".join(lines).encode()
-            self._found.append((kind, start, len(self._text), is_comment))
+            self._found.append((kind, start, len(self._text), is_comment, self._within))
         self._lines, self._rows, self._item = [], [], -1
-        self._outer = (-1, -1, False)
+        self._outer, self._within = (-1, -1, False), (-1, -1)
 
 
 def _by_block(page: Page, kept: npt.NDArray[np.bool_]) -> dict[int, list[int]]:

@@ -281,6 +281,7 @@ class Judgement:
     kind: str
     confidence: float  # the F1 that pages with such an expected F1 had when the model had not seen them
     share: float  # of the page's words
+    probabilities: Table  # of each block, that it is main content
 
 
 def judged(blocks: PageBlocks, model: "Model") -> Judgement:
@@ -295,7 +296,8 @@ def judged(blocks: PageBlocks, model: "Model") -> Judgement:
     if in_noscript.all() and words[kept].sum() < LEAST_WORDS_WITHOUT_SCRIPTS:
         kept[:] = False
     share = float(words[kept].sum() / max(float(words.sum()), 1.0))
-    return Judgement(kept, kind, float(np.interp(expected, *model.calibration)), share)
+    confidence = float(np.interp(expected, *model.calibration))
+    return Judgement(kept, kind, confidence, share, probabilities)
 
 
 def read(file: Path) -> Model:

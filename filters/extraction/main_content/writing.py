@@ -168,6 +168,7 @@ class MainText(NamedTuple):
     placed: PlacedText
     comments: list[tuple[int, int]]  # the ranges of readers' comments, each with the separator before it
     languages: list[str | None]  # of each part that is code
+    blocks: list[tuple[int, int] | None]  # of each part, its first and its last block; None for images
 
 
 def comment_ranges(parts: Parts, marked: list[bool], size: int) -> list[tuple[int, int]]:
@@ -201,42 +202,48 @@ def written(blocks: PageBlocks, kept: npt.NDArray[np.bool_], numbers: dict[int, 
     parts, text = Parts(), bytearray()
     marked: list[bool] = []
     languages: list[str | None] = []
+    of_parts: list[tuple[int, int] | None] = []
     open_part: _Open | None = None
 
-    def end_part() -> None:
+    def end_part(last: int) -> None:
         if open_part is not None:
             parts.add(open_part.kind, open_part.begin, len(text))
+            of_parts.append((open_part.first, last))
             marked.append(open_part.is_comment)
             if open_part.kind == "code":
                 languages.append(code_language(page, blocks.source, open_part.outer))
 
+    before = -1
     for block, kind, outer, between, begin, end, is_comment in zip(
         chosen, kinds, outers, _betweens(rows), begins, ends, comments[chosen].tolist(), strict=True
     ):
         inside = images.get(block, ())
         if open_part is None or outer < 0 or (kind, outer, is_comment) != open_part[:3] or inside:
-            end_part()
+            end_part(before)
             text += between
-            open_part = _Open(kind, outer, is_comment, len(text))
+            open_part = _Open(kind, outer, is_comment, len(text), block)
         else:
             text += between
+        before = block
         at = begin
         for place, number in inside:
             if place <= begin:
                 parts.add("image", len(text), len(text), number)
+                of_parts.append(None)
                 marked.append(is_comment)
                 continue
             piece = tidy(shown[at:place], opens=at == begin, closes=place >= end)
             text += piece.rstrip() if place >= end else piece
             at = place
             if len(text) > open_part.begin:
-                end_part()
+                end_part(block)
             parts.add("image", len(text), len(text), number)
+            of_parts.append(None)
             marked.append(is_comment)
             if shown[at : at + 1].isspace():
                 text += shown[at : at + 1]
                 at += 1
-            open_part = _Open(kind, outer, is_comment, len(text))
+            open_part = _Open(kind, outer, is_comment, len(text), block)
         if kind == "code":
             text += b"\n".join(line.rstrip() for line in without_gone(shown[at:end]).split(b"\n"))
         else:
@@ -245,8 +252,8 @@ def written(blocks: PageBlocks, kept: npt.NDArray[np.bool_], numbers: dict[int, 
             open_part = None
             if not inside:
                 del text[len(text) - len(between) :]
-    end_part()
-    return MainText(PlacedText(bytes(text), parts), comment_ranges(parts, marked, len(text)), languages)
+    end_part(before)
+    return MainText(PlacedText(bytes(text), parts), comment_ranges(parts, marked, len(text)), languages, of_parts)
 
 
 class _Open(NamedTuple):
@@ -256,6 +263,7 @@ class _Open(NamedTuple):
     outer: int  # its outer element
     is_comment: bool
     begin: int
+    first: int  # its first block
 
 
 def images_at(

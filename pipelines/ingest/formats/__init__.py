@@ -5,7 +5,7 @@ Another package adds one with an entry point of the group `winnow.source_formats
 
 import pkgutil
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Final
 
@@ -64,8 +64,11 @@ def find_format(name: str) -> SourceFormat:
 
 def format_of(name: str, path: str) -> SourceFormat:
     """The format of a file; `auto` takes one with an unknown ending as one record, sniffed like any other."""
-    if name != AUTO:
-        return find_format(name)
+    return _by_ending(path) if name == AUTO else find_format(name)
+
+
+@lru_cache(maxsize=1 << 10)  # every row asks for the format of its file
+def _by_ending(path: str) -> SourceFormat:
     return next((one for one in _own().values() if one.is_auto and one.ending(path)), _own()["text"])
 
 

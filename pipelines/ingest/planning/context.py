@@ -1,7 +1,7 @@
 """What an ingest worker needs besides its task: one frozen, picklable description of the run."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.identity import Json, fingerprint_of
+from winnow.schemas.recipe.checks import is_in_keys
 from winnow.schemas.rows.extraction import EXTRACTED
 
 INGEST_VERSION = 13
@@ -37,13 +38,19 @@ class BoundExtractor:
         """The layer's name."""
         return f"{EXTRACTED}{self.extractor.name}"
 
+    @property
+    def schema(self) -> pa.Schema:
+        """The layer's columns."""
+        return self.extractor.schema(self.config)
+
     def key(self, samples_key: str) -> str:
         """The layer's key: a hash of exactly what its values depend on."""
+        unset = {item.name for item in fields(self.config) if not is_in_keys(self.config, item)}
         return fingerprint_of(
             {
                 "operator": self.layer,
                 "version": self.extractor.version,
-                "config": asdict(self.config),
+                "config": {name: value for name, value in asdict(self.config).items() if name not in unset},
                 "where": self.where,
                 "reads": samples_key,
             }

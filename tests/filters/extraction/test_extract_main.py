@@ -15,7 +15,7 @@ from resiliparse.parse.html import HTMLTree
 
 from benchmarks.extraction import demo_pages
 from tests.filters.extraction.hostile_pages import HOSTILE
-from tests.filters.extraction.written_pages import SENTENCES, article, pages_of
+from tests.filters.extraction.written_pages import SENTENCES, TABLES, article, pages_of
 from tests.property_sizes import scaled
 from winnow.filters.extraction.extract_main import EXTRACTOR, VERSION, MainConfig, extract_main
 from winnow.filters.extraction.main_content.features import KINDS
@@ -31,9 +31,10 @@ FOOTER = "<footer><p>© 2024 Example Ltd. All rights reserved. <a href=/privacy>
 
 
 def read(html: str | None, config: MainConfig | None = None, url: str | None = URL) -> dict[str, Any]:
-    made = extract_main(pages_of([html], [url]), config or MainConfig())
+    config = config or MainConfig()
+    made = extract_main(pages_of([html], [url]), config)
     made.validate(full=True)
-    assert made.schema == EXTRACTOR.schema
+    assert made.schema == EXTRACTOR.schema(config)
     row: dict[str, Any] = made.to_pylist()[0]
     return row
 
@@ -98,6 +99,18 @@ def test_a_page_that_only_asks_for_scripts_is_empty() -> None:
     assert read(f"<title>App</title><body>{asks}<p>{ENGLISH}</p>")["text"].endswith(ENGLISH)
     posts = "".join(f"<p>{number}: {ENGLISH}</p>" for number in range(9))
     assert ENGLISH in read(f"<title>Posts</title><body><noscript>{posts}</noscript>")["text"]
+
+
+@pytest.mark.parametrize("html", [article("en"), TABLES, *(made(40) for made in HOSTILE.values())])
+@pytest.mark.parametrize("markdown", [False, True])
+def test_probabilities_of_parts_are_asked_for_and_change_nothing_else(html: str, markdown: bool) -> None:
+    found = read(html, MainConfig(markdown=markdown, probabilities=True))
+    chances, left_out = found.pop("probabilities"), found.pop("left_out")
+    assert found == read(html, MainConfig(markdown=markdown))
+    if found["parts"] is not None:
+        assert [chance is None for chance in chances] == [part["kind"] == "image" for part in found["parts"]]
+        assert all(0 < chance <= 1 for chance in chances if chance is not None)
+        assert 0 <= left_out <= len(html.encode())
 
 
 def test_comments_of_documentation_are_what_a_class_calls_so() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import winnow
 from tests.filters.extraction.written_pages import SENTENCES, article
-from winnow.filters.extraction.extract_main import EXTRACTOR
+from winnow.filters.extraction.extract_main import EXTRACTOR, MainConfig
 from winnow.filters.extraction.one_page import ExtractedPage
 
 URL = "https://example.org/a/b.html"
@@ -15,7 +15,7 @@ RUSSIAN = "Река, которая течёт по равнине, недолг
 
 
 def test_its_attributes_are_the_columns_of_the_layer() -> None:
-    assert [one.name for one in dataclasses.fields(ExtractedPage)] == EXTRACTOR.schema.names
+    assert [one.name for one in dataclasses.fields(ExtractedPage)] == EXTRACTOR.schema(MainConfig()).names
 
 
 def test_a_page_is_its_text_its_metadata_and_how_sure_the_model_is() -> None:

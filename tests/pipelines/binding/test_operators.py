@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from winnow.filters.extraction.extract_main import MainConfig
+from winnow.filters.extractors import find_extractor
 from winnow.filters.models.code import code_identity
 from winnow.filters.private.names import model_identity
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.operators import plain_config
+from winnow.pipelines.ingest.planning.context import BoundExtractor
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe import recipe_from_text
 from winnow.schemas.recipe.checks import LATER
@@ -56,6 +59,21 @@ def test_what_writes_a_column_that_another_operator_reads_is_named() -> None:
     line = "reads text.language.code, which no layer of this recipe has; add `text.language` to 'annotate'"
     with pytest.raises(RecipeError, match=re.escape(line)):
         _ = bind(recipe_from_text(recipe.format())).operators
+
+
+def test_the_setting_of_an_extractor_that_writes_a_column_is_named() -> None:
+    recipe = RECIPE.replace("[{{url.blocklist: {{list: {file}}}}}]", "[page.repeated_parts]")
+    recipe += "extract: {{main: {{}}}}\ntext: extract.main.text\n"
+    line = "extract.main.left_out, which no layer of this recipe has; write `extract: {main: {probabilities: true}}`"
+    with pytest.raises(RecipeError, match=re.escape(line)):
+        _ = bind(recipe_from_text(recipe.format())).operators
+
+
+def test_a_setting_that_came_later_leaves_the_keys_of_layers_as_they_were() -> None:
+    extractor = find_extractor("main")
+    keys = [BoundExtractor(extractor, MainConfig(probabilities=asked), None).key("s") for asked in (False, True)]
+    assert keys[0] == "ec9cce1a33e09599"  # that of version 5, before there was the setting
+    assert keys[1] != keys[0]
 
 
 def test_binding_an_operator_with_an_asset_or_a_file_imports_no_other_operator(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from tests.filters.extraction.main_content.test_writing import assert_covered
 from tests.property_sizes import scaled
 from winnow.filters.extraction.main_content.blocks import page_blocks
 from winnow.filters.extraction.main_content.facts import page_facts
@@ -27,6 +28,7 @@ def write(html: str, *, links: bool = False) -> MainText:
     parts = found.placed.parts
     assert parts.starts == sorted(parts.starts)
     assert max([0, *parts.ends]) <= len(found.placed.text)
+    assert_covered(found)
     return found
 
 

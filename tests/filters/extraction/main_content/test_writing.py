@@ -1,13 +1,14 @@
 """Chosen blocks become a text with its structure: rows, items, code, quotes, headings, and images in their places."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from winnow.filters.extraction.main_content.blocks import page_blocks
 from winnow.filters.extraction.main_content.names import NUMBER
-from winnow.filters.extraction.main_content.writing import written
+from winnow.filters.extraction.main_content.writing import MainText, written
 
 
 def write(html: str, left_out: Sequence[str] = ()) -> tuple[str, list[tuple[str, str]]]:
@@ -15,8 +16,9 @@ def write(html: str, left_out: Sequence[str] = ()) -> tuple[str, list[tuple[str,
     page = page_blocks(html.encode(), None)
     kept = np.array([text not in left_out for text in page.texts()], np.bool_)
     images = np.flatnonzero(page.page.tag == NUMBER["img"]).tolist()
-    placed = written(page, kept, {element: number for number, element in enumerate(images)}).placed
-    parts = placed.parts
+    found = written(page, kept, {element: number for number, element in enumerate(images)})
+    placed, parts = found.placed, found.placed.parts
+    assert_covered(found)
     shown = [
         (kind, str(image) if kind == "image" else placed.text[begin:end].decode())
         for kind, begin, end, image in zip(parts.kinds, parts.starts, parts.ends, parts.images, strict=True)
@@ -24,6 +26,14 @@ def write(html: str, left_out: Sequence[str] = ()) -> tuple[str, list[tuple[str,
     assert all(text for _, text in shown)
     assert parts.starts == sorted(parts.starts)
     return placed.text.decode(), shown
+
+
+def assert_covered(found: MainText) -> None:
+    """Every part but an image has its blocks, which follow those of the part before or go on in its last."""
+    assert [one is None for one in found.blocks] == [kind == "image" for kind in found.placed.parts.kinds]
+    ranges = [one for one in found.blocks if one is not None]
+    assert all(0 <= first <= last for first, last in ranges)
+    assert all(before[1] <= after[0] for before, after in pairwise(ranges))
 
 
 @pytest.mark.parametrize(
