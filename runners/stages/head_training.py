@@ -19,6 +19,7 @@ from winnow.filters.models.training.heads import (
     with_settings,
     write_head,
 )
+from winnow.filters.text.head import HeadConfig
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.pipelines.query import labelled_rows
 from winnow.pipelines.query.generation import require_latest_for
@@ -79,7 +80,8 @@ def train_head(options: argparse.Namespace) -> int:
     name = re.sub(r"[^a-z0-9]+", "_", output.stem.lower()).strip("_")
     name = name if name[:1].isalpha() else f"head_{name}"
     console.print(f"head   {output}")
-    said = f"annotate: [{{text.head: {{heads: {{{name}: {{file: {output}}}}}}}}}]"
+    vectors = "" if options.embedding == HeadConfig().embedding else f", embedding: {options.embedding}"
+    said = f"annotate: [{{text.head: {{heads: {{{name}: {{file: {output}}}}}{vectors}}}}}]"
     console.print(f"next   {said}")
     return 0
 
