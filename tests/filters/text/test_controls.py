@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.filters.text.hostile_texts import HOSTILE
 from tests.filters.text.lines.line_rules import PIECES, assert_spans_hold, measured
-from tests.property_sizes import scaled
+from tests.property_sizes import bait_bytes, scaled
 from winnow.filters.spans import edited
 from winnow.filters.text.controls import OPERATOR
 
@@ -104,7 +104,7 @@ def test_no_text_is_too_odd(name: str) -> None:
     "piece", ["\x1b", "\x1b[", "\x1b]", "\x1bP", "\x1b[1;", "a\b", "\b", "\x1b]a", "\0\x1b[", "\xc2\x80", "\x1b("]
 )
 def test_bait_is_read_in_linear_time(piece: str) -> None:
-    left(piece * (300_000 // len(piece)), max_spans=1_000_000)
+    left(piece * (bait_bytes(300_000) // len(piece)), max_spans=1_000_000)
 
 
 def test_what_version_1_gives_never_changes() -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from benchmarks.measuring.environments import PEERS
 from tests.filters.text.oracles.gopher_restated import first_reason, measures
 from tests.messages import assert_refused
-from tests.property_sizes import scaled
+from tests.property_sizes import bait_bytes, scaled
 from winnow.filters.language.passages.word_counts import DATATROVE_SYMBOLS
 from winnow.filters.operators import Assets, find_operator
 from winnow.filters.presets import find_preset
@@ -229,15 +229,15 @@ def test_a_row_depends_on_itself_alone(texts: list[str], data: st.DataObject) ->
 @pytest.mark.parametrize("style", STYLES)
 def test_hostile_texts_are_measured_in_linear_time(style: str) -> None:
     texts = [
-        "x" * 3_000_000,
-        "a " * 1_000_000,
+        "x" * bait_bytes(3_000_000),
+        "a " * bait_bytes(1_000_000),
         " ".join(map(str, range(300_000))),
-        "\n" * 2_000_000,
+        "\n" * bait_bytes(2_000_000),
         ("same words in every line\n" * 80_000),
-        "…#" * 500_000,
-        "\u202e\u2067שלום " * 100_000,
-        "\0\ufffd\U000e0000\u0378 " * 100_000,
-        "😀" * 500_000,
+        "…#" * bait_bytes(500_000),
+        "\u202e\u2067שלום " * bait_bytes(100_000),
+        "\0\ufffd\U000e0000\u0378 " * bait_bytes(100_000),
+        "😀" * bait_bytes(500_000),
         ("w" * 40 + " ") * 50_000 + "end",
     ]
     rows = measured(texts, style=style, words="whitespace")

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.filters.text.lines.line_rules import PIECES, Files, assert_spans_hold, measured
-from tests.property_sizes import scaled
+from tests.property_sizes import bait_bytes, scaled
 from winnow.filters.operators import Operator, find_operator
 
 NAMES = ("c4", "fineweb", "refinedweb", "madlad")
@@ -40,24 +40,24 @@ def test_a_row_depends_on_itself_alone(texts: list[str], data: st.DataObject, na
 HOSTILE = {
     "nothing": "",
     "white space": " \t\u3000\x1c\n" * 50_000,
-    "empty lines": "\n" * 1_000_000,
-    "one long line": "one word. " * 500_000,
-    "one long word": "x" * 5_000_000,
-    "equal lines": "the same\n" * 300_000,
+    "empty lines": "\n" * bait_bytes(1_000_000),
+    "one long line": "one word. " * bait_bytes(500_000),
+    "one long word": "x" * bait_bytes(5_000_000),
+    "equal lines": "the same\n" * bait_bytes(300_000),
     "different lines": "\n".join(map(str, range(300_000))),
-    "brackets": "[" * 2_000_000,
-    "unclosed citations": "[1" * 1_000_000,
-    "citations": "[1]a" * 500_000,
-    "ends": ".!?" * 1_000_000,
-    "spaced ends": ". " * 1_000_000,
+    "brackets": "[" * bait_bytes(2_000_000),
+    "unclosed citations": "[1" * bait_bytes(1_000_000),
+    "citations": "[1]a" * bait_bytes(500_000),
+    "ends": ".!?" * bait_bytes(1_000_000),
+    "spaced ends": ". " * bait_bytes(1_000_000),
     "half phrases": "lorem ipsu javascrip items in car " * 60_000,
-    "phrases": "items in cart\n" * 100_000,
-    "emoji": "😀👨‍👩‍👧" * 200_000,
-    "bidirectional": "\u202e\u05e9\u05dc\u05d5\u05dd\u202c \u2066x\u2069\n" * 100_000,
-    "binary": "".join(map(chr, range(1, 0x300))) * 1_000 + "\0" * 100_000,
-    "unassigned": "\u0378\U000e0080\ufffd\ufffe\n" * 100_000,
-    "marks": "e" + "\u0301" * 1_000_000,
-    "last code point": "\U0010ffff" * 500_000,
+    "phrases": "items in cart\n" * bait_bytes(100_000),
+    "emoji": "😀👨‍👩‍👧" * bait_bytes(200_000),
+    "bidirectional": "\u202e\u05e9\u05dc\u05d5\u05dd\u202c \u2066x\u2069\n" * bait_bytes(100_000),
+    "binary": "".join(map(chr, range(1, 0x300))) * 1_000 + "\0" * bait_bytes(100_000),
+    "unassigned": "\u0378\U000e0080\ufffd\ufffe\n" * bait_bytes(100_000),
+    "marks": "e" + "\u0301" * bait_bytes(1_000_000),
+    "last code point": "\U0010ffff" * bait_bytes(500_000),
 }
 
 
