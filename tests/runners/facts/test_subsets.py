@@ -11,7 +11,7 @@ from winnow.runners.tables.table import Share
 def test_a_score_has_a_column_for_each_measure_that_a_subset_has() -> None:
     some = SubsetScores("some", 3, 2, {"q": {"score": (2, 3.0), "loss": (4, 1.0)}, "p": {"score": (1, 0.5)}})
     every = SubsetScores("all", None, 9, {"q": {"mimic": (2, 1.0), "rho": (0, 0.0)}, "none": {"score": (0, 0.0)}})
-    assert score_table([some, every]).to_json() == [
+    assert score_table([some, every], {}).to_json() == [
         {"subset": "some", "listed": 3, "in_the_store": 2, "p": 0.5, "q.mimic": None, "q.loss": 0.25},
         {"subset": "all", "listed": None, "in_the_store": 9, "p": None, "q.mimic": 0.5, "q.loss": None},
     ]

@@ -179,7 +179,7 @@ def test_pairs_of_one_caption_are_alone_and_those_of_a_broken_picture_are_not() 
     at = task.initial(0)
     alike = task.encode(rows([noise(seed) for seed in range(5)], ["one and the same"] * 5)).examples
     among = task.among(task.companions(task.chosen(alike, np.arange(4))))
-    tracer = WeightTracer(among, among.scorers((at,), moved(at), ("*",)), at)
+    tracer = WeightTracer(among, among.scorers((at,), moved(at), ("*",)), at, 1)
     values = tracer.values(alike)
     assert np.isnan(values[:, :-1]).all()
     assert np.isfinite(values[:, -1]).all()
