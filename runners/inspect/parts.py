@@ -83,8 +83,9 @@ class Packs:
         """Nearly nothing: it is on the disk."""
         return 0
 
-    def __len__(self) -> int:
-        """How much was read."""
+    @property
+    def batches(self) -> int:
+        """How many batches are held."""
         return len(self._held)
 
     @cached_property
