@@ -219,7 +219,7 @@ def reading(opened: Opened, before: int) -> str | None:
 def read_so_far(opened: Opened) -> int:
     """A number that grows while many small shards are read."""
     packs: Packs | None = opened.kept.find("packs")
-    return 0 if packs is None else len(packs)
+    return 0 if packs is None else packs.batches
 
 
 def packs_of(opened: Opened) -> Packs:
@@ -261,7 +261,7 @@ def fill_frame(
     source, size = np.zeros(rows, np.uint16), np.zeros(rows, np.int64)
     items = np.zeros((rows, 2), np.int32) if pinned.program.judges_items else None
     languages = _Languages(np.zeros(rows, np.uint16))
-    reader = PartReader(pinned.store.objects, pinned.shards, packs or Packs())
+    reader = PartReader(pinned.store.objects, pinned.shards, Packs() if packs is None else packs)
     described = list(dict.fromkeys((*pinned.languages, *size_columns(pinned.size))))
 
     def decide_one(part: Part, evaluator: Evaluator) -> None:

@@ -25,6 +25,7 @@ from winnow.pipelines.rules.deciding import NARROW_BLOCK_ROWS
 from winnow.pipelines.rules.pinning import PinnedShards, ShardObjects, is_wide
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hiding.redaction import redacted_batches
+from winnow.pipelines.store.hiding.scans import NOTHING
 from winnow.pipelines.store.tables import read_batches, read_schema
 from winnow.schemas.errors import StoreError
 
@@ -83,8 +84,9 @@ class Packs:
         """Nearly nothing: it is on the disk."""
         return 0
 
-    def __len__(self) -> int:
-        """How much was read."""
+    @property
+    def batches(self) -> int:
+        """How many batches are held."""
         return len(self._held)
 
     @cached_property
@@ -143,7 +145,7 @@ class PartReader:
             return
         found: Block = {}
         packed = self._packed(part, by_set)
-        hidden = joined(self.shards[part.first : part.end]).hidden if self.shards.hidden else ()
+        hidden = joined(self.shards[part.first : part.end]).hidden if self.shards.hidden else NOTHING.rows
         for (layer, fields), own in by_set.items():
             batch = packed[layer, fields]
             if len(hidden):

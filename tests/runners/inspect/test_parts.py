@@ -1,5 +1,6 @@
 """Shards that are read together give what each gives alone, and small ones are opened once for all views."""
 
+import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 
 from tests.runners.inspect.opened_stores import ask, opened, write_store
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.tables import read_batches
 from winnow.runners.commands.main import main
 from winnow.runners.inspect import parts as module
 from winnow.runners.inspect.frame import Frame, frame_of
@@ -48,11 +50,10 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each object was read by parts of several shards."""
     counts: Counter[str] = Counter()
-    read = module.read_batches
 
     def counted(store: ObjectStore, path: str, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         counts[path] += 1
-        return read(store, path, columns)
+        return read_batches(store, path, columns)
 
     monkeypatch.setattr(module, "read_batches", counted)
     return counts
@@ -113,7 +114,7 @@ def test_what_finds_no_room_on_the_disk_is_read_again(
         raise OSError("no space left")
 
     expected = answers(opened(file))
-    monkeypatch.setattr(module.os, "pwrite", full)
+    monkeypatch.setattr(os, "pwrite", full)
     shown = opened(file)
     assert answers(shown) == expected
     assert max(reads.values()) > 2
