@@ -7,18 +7,20 @@ from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from apache_beam.options.pipeline_options import GoogleCloudOptions, JobServerOptions, PortableOptions, SetupOptions
 
 from tests.runners.engines.java.jars import write_jar
 from winnow.runners.engines.addresses import is_loopback, require_answering, split_address
-from winnow.runners.engines.backend import Request
-from winnow.runners.engines.dataflow.dataflow import DATAFLOW, DataflowError, job_options
+from winnow.runners.engines.backend import Backend, Request
+from winnow.runners.engines.dataflow.dataflow import DATAFLOW, Dataflow, DataflowError, job_options
 from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.engines.flags import beam_options
 from winnow.runners.engines.java import flink, spark
 from winnow.runners.engines.java.flink import FLINK, Cluster, cluster_loss_reported
+from winnow.runners.engines.java.job_servers import Service
 from winnow.runners.engines.java.server_kinds import FLINK as FLINK_SERVER
 from winnow.runners.engines.java.spark import SPARK
 from winnow.runners.engines.java.spark_resources import executor_cores, spark_setting
@@ -112,7 +114,9 @@ def test_all_job_servers_are_started_with_the_ports_that_are_given() -> None:
 def test_workers_are_in_the_environment_that_is_given() -> None:
     def environment(**settings: object) -> str:
         options = beam_options((), **settings)
-        return CancelledOnError().default_environment(options).to_runner_api(None).SerializeToString().decode("latin-1")
+        context: Any = None  # of a pipeline, which environments do without
+        made = CancelledOnError().default_environment(options).to_runner_api(context)
+        return str(made.SerializeToString(), "latin-1")
 
     assert "10.0.0.1:50000" in environment(environment_type="EXTERNAL", environment_config="10.0.0.1:50000")
     process = environment(
@@ -162,7 +166,7 @@ def test_workers_are_this_machines_unless_flags_say_otherwise(tmp_path: Path) ->
     ],
 )
 def test_workers_are_elsewhere_where_a_flag_names_another_place(
-    backend: spark.Backend, flags: tuple[str, ...], elsewhere: bool
+    backend: Backend, flags: tuple[str, ...], elsewhere: bool
 ) -> None:
     assert backend.uses_nodes(Request(2, flags)) == elsewhere
     assert backend.is_local == (backend in (LOCAL, PORTABLE, PRISM))
@@ -182,7 +186,7 @@ def java(tmp_path: Path) -> tuple[str, ...]:
     return (f"--job_server_java_launcher={launcher}",)
 
 
-def spark_service(tmp_path: Path, workers: int, *flags: str) -> spark.Service:
+def spark_service(tmp_path: Path, workers: int, *flags: str) -> Service:
     request = Request(workers, (f"--spark_job_server_jar={tmp_path}/spark.jar", *flags))
     return spark._service(spark._flags(request), request)
 
@@ -326,8 +330,8 @@ def test_an_image_has_winnow_within_and_places_stand_for_each_other(monkeypatch:
 
 
 def test_places_that_the_clouds_workers_cannot_reach_are_named() -> None:
-    request = Request(2, CLOUD)
-    DATAFLOW.require_reachable(request, ["gs://bucket/store", "s3://bucket/store"])
+    request, cloud = Request(2, CLOUD), Dataflow()
+    cloud.require_reachable(request, ["gs://bucket/store", "s3://bucket/store"])
     with pytest.raises(DataflowError, match="/data/store"):
-        DATAFLOW.require_reachable(request, ["gs://bucket/store", "/data/store"])
-    DATAFLOW.require_reachable(Request(2, (*CLOUD, "--dataflow_endpoint=http://localhost:1")), ["/data/store"])
+        cloud.require_reachable(request, ["gs://bucket/store", "/data/store"])
+    cloud.require_reachable(Request(2, (*CLOUD, "--dataflow_endpoint=http://localhost:1")), ["/data/store"])

@@ -57,14 +57,14 @@ def test_parts_of_runs_share_their_time_by_the_rates_that_are_known() -> None:
     found = {rate.name: rate for rate in one}
     slower = 7 / 12
     a, b = found["text.a"], found["text.b"]
-    assert (a.mb_per_second, a.row_microseconds) == (pytest.approx(1 / slower), pytest.approx(2 * slower))
-    assert (a.written, a.shuffled) == (pytest.approx(0.1), pytest.approx(24 * 10 / 12 / 100))
-    assert (b.mb_per_second, b.row_microseconds) == (pytest.approx(4 / slower), 0)
-    assert (b.written, b.shuffled) == (pytest.approx(0.5), pytest.approx(24 * 2 / 12 / 100))
+    assert (a.mb_per_second, a.row_microseconds) == pytest.approx((1 / slower, 2 * slower))
+    assert (a.written, a.shuffled) == pytest.approx((0.1, 24 * 10 / 12 / 100))
+    assert (b.mb_per_second, b.row_microseconds) == pytest.approx((4 / slower, 0))
+    assert (b.written, b.shuffled) == pytest.approx((0.5, 24 * 2 / 12 / 100))
     both = measured_rates([ALONE, SMALL, RUN], RATES, least_seconds=5.0)
     assert both[1] == b
     slower = (7 * 10 / 12 + 30) / 20
-    assert (both[0].mb_per_second, both[0].written) == (pytest.approx(1 / slower), pytest.approx(10 / 400))
+    assert (both[0].mb_per_second, both[0].written) == pytest.approx((1 / slower, 10 / 400))
     assert both[0].shuffled == pytest.approx(20 / 400)
     (small,) = measured_rates([SMALL], RATES)
     assert small.mb_per_second == pytest.approx(4 / 0.5)  # of four seconds, three are of one worker that starts
@@ -91,7 +91,7 @@ def test_runs_of_a_stage_on_an_engine_are_one_line() -> None:
     assert local["estimated_vcpu_hours"] == pytest.approx(2 * (12 * 2 + 3 * 2) / 3600)
     assert local["actual/estimate"] == pytest.approx(40 / 60)
     assert [odd[key] for key in ("engine", "runs", "shuffled", "estimated_written")] == ["odd", 1, "-", 90]
-    assert (odd["vcpu_hours"], odd["actual/estimate"]) == (pytest.approx(30 / 3600), pytest.approx(3))
+    assert (odd["vcpu_hours"], odd["actual/estimate"]) == pytest.approx((30 / 3600, 3))
 
 
 def test_layers_are_as_large_as_they_are_or_as_their_operators_write() -> None:

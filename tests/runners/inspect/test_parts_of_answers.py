@@ -31,8 +31,8 @@ from winnow.runners.inspect.trials.effects import effect_of, side_of
 from winnow.runners.inspect.trials.sliding import _STEP, Sums
 from winnow.runners.inspect.view import AskedError, UnavailableError
 from winnow.runners.inspect.views.sample import _finite, _has_spans, _Places
+from winnow.schemas.problems import Place
 from winnow.schemas.recipe.model import Rule
-from winnow.schemas.recipe.nodes import Place
 
 NAN = float("nan")
 
@@ -115,14 +115,16 @@ def test_a_filter_is_of_known_parts() -> None:
     assert checked_filter(None) == {}
     for known in ({"source": "a", "kept": False}, {"ranges": {"x": [1, 2]}}, {"ranges": None}):
         assert checked_filter(known) is known
-    for unknown in ([], "a", {"sources": ["a"]}, {"ranges": [1]}):
+    several: tuple[Any, ...] = ([], "a", {"sources": ["a"]}, {"ranges": [1]})
+    for unknown in several:
         with pytest.raises(AskedError, match=r"^filter"):
             checked_filter(unknown)
     for value, names in ((None, None), ("", None), ([], None), ("a", ["a"]), (["a", "b"], ["a", "b"])):
         assert _listed({"day": value}, "day") == names
-    for value in ([1], 1, {"a": 1}, ["a", None]):
+    several = ([1], 1, {"a": 1}, ["a", None])
+    for strange in several:
         with pytest.raises(AskedError, match=r"^filter\.day"):
-            _listed({"day": value}, "day")
+            _listed({"day": strange}, "day")
     assert _among(["c", "a"], ("a", "b", "c"), "source").tolist() == [True, False, True]
     with pytest.raises(AskedError, match="'d'"):
         _among(["a", "d"], ("a", "b"), "source")
@@ -300,9 +302,10 @@ def test_a_choice_takes_labels_or_whole_bins() -> None:
         assert np.flatnonzero(chosen_codes(binned, choice)).tolist() == codes
     named = Dimension("y", np.zeros(0, np.uint8), ("a", "b", None))
     assert chosen_codes(named, ["b", None]).tolist() == [False, True, True]
-    for choice in ([], "a", ["c"], [1]):
+    several: tuple[object, ...] = ([], "a", ["c"], [1])
+    for strange in several:
         with pytest.raises(AskedError, match=r"^filters\.y"):
-            chosen_codes(named, choice)
+            chosen_codes(named, strange)
     cut = Dimension("z", np.zeros(0, np.uint8), ("a", OTHERS, None), is_cut=True)
     assert chosen_codes(cut, ["a", "rare"]).tolist() == [True, False, False]
     with pytest.raises(AskedError, match="z"):

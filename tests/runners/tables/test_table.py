@@ -63,7 +63,10 @@ def test_rows_are_written_in_their_units_and_json_has_their_values() -> None:
         {"name": "plum", "in_all": 0, "share": None},
         {"name": "fig", "in_all": None, "share": 0.25},
     ]
-    columns = (Column("n", COUNT, lambda one: one, "number"), Column("half", DIGITS, lambda one: one / 2))
+    columns: tuple[Column[int], ...] = (
+        Column("n", COUNT, lambda one: one, "number"),
+        Column("half", DIGITS, lambda one: one / 2),
+    )
     made = table("Halves", columns, [3, 5], 8)
     assert (made.rows, made.footer) == ([(3, 1.5), (5, 2.5)], (8, 4))
     assert made.to_json() == [{"number": 3, "half": 1.5}, {"number": 5, "half": 2.5}]

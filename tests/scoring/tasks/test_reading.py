@@ -101,7 +101,8 @@ def test_windows_need_a_token_to_predict(longer: str) -> None:
 
 
 def paired(**settings: Any) -> Pairs:
-    config = PairsConfig(**({"size": SIDE, "start": "end", "end": "end"} | settings))
+    given: dict[str, Any] = {"size": SIDE, "start": "end", "end": "end"} | settings
+    config = PairsConfig(**given)
     return Pairs(config, read_as("pairs", config, NoFiles()), NETWORK, Words())
 
 
@@ -141,6 +142,7 @@ def test_special_tokens_leave_room_for_a_text() -> None:
 def test_mismatched_pairs_have_the_caption_of_the_one_before() -> None:
     task = paired(start="", end="")
     examples = read_pairs(task, ["a", "b", "b", "c"], [RED, BLUE, RED, BLUE]).examples
+    others: Any
     others, changed = task.mismatched(examples)
     assert [others.tokens.one(place).tolist() for place in range(4)] == [[99], [97], [98], [98]]
     assert changed.tolist() == [True, True, False, True]
@@ -215,9 +217,11 @@ def test_a_picture_with_a_known_label_is_an_example() -> None:
 def test_mismatched_pictures_have_the_label_of_the_one_before() -> None:
     task = classifier()
     examples = task.encode(pa.record_batch({"of": ["cat", "dog", "dog"], "image": squares([RED] * 3, SIDE)})).examples
+    others: Any
     others, changed = task.mismatched(examples)
     assert (others.labels.tolist(), changed.tolist()) == ([1, 0, 1], [True, True, False])
-    assert np.array_equal(task.chosen(others, np.array([2])).labels, [1])
+    chosen: Any = task.chosen(others, np.array([2]))
+    assert chosen.labels.tolist() == [1]
 
 
 def test_what_alignment_depends_on_is_known_before_it_is_loaded() -> None:
