@@ -61,21 +61,33 @@ def counted_parameters(parameters: Parameters) -> int:
     return sum(one.numel() for name, one in parameters.items() if name not in _EMBEDDINGS)
 
 
-def logits(parameters: Parameters, shape: Shape, tokens: "Tensor") -> "Tensor":
-    """The next-token logits: sequences × positions × vocabulary."""
+def logits(parameters: Parameters, shape: Shape, tokens: "Tensor", real: "Tensor | None" = None) -> "Tensor":
+    """The next-token logits: sequences × positions × vocabulary.
+
+    With `real`, which says of each position whether it is before its sequence's end, those of these positions alone,
+    end to end: nothing but attention is computed for the others.
+    """
     import torch
 
     functional = torch.nn.functional
     sequences, places = tokens.shape
     width = (shape.width,)
-    hidden = functional.embedding(tokens, parameters["bytes"]) + parameters["places"][:places]
+    where = None if real is None else real.flatten().nonzero().squeeze(1)
+
+    def packed(each: "Tensor") -> "Tensor":
+        return each if where is None else each.flatten(0, 1).index_select(0, where)
+
+    def spread(each: "Tensor") -> "Tensor":
+        return each if where is None else each.new_zeros(sequences * places, each.shape[1]).index_copy(0, where, each)
+
+    hidden = packed(functional.embedding(tokens, parameters["bytes"]) + parameters["places"][:places])
     for layer in range(shape.layers):
         normed = functional.layer_norm(hidden, width, parameters[f"{layer}.attention.norm"])
         read = functional.linear(normed, parameters[f"{layer}.attention.read"])
-        heads = read.view(sequences, places, 3, shape.heads, -1).permute(2, 0, 3, 1, 4)
+        heads = spread(read).view(sequences, places, 3, shape.heads, -1).permute(2, 0, 3, 1, 4)
         mixed = functional.scaled_dot_product_attention(heads[0], heads[1], heads[2], is_causal=True)
         joined = mixed.transpose(1, 2).reshape(sequences, places, shape.width)
-        hidden = hidden + functional.linear(joined, parameters[f"{layer}.attention.write"])
+        hidden = hidden + functional.linear(packed(joined), parameters[f"{layer}.attention.write"])
         normed = functional.layer_norm(hidden, width, parameters[f"{layer}.mlp.norm"])
         inner = functional.gelu(functional.linear(normed, parameters[f"{layer}.mlp.read"]), approximate="tanh")
         hidden = hidden + functional.linear(inner, parameters[f"{layer}.mlp.write"])

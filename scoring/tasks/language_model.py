@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from winnow.schemas.errors import ScoreError
-from winnow.schemas.recipe.checks import Between
+from winnow.schemas.recipe.checks import LATER, Between
 from winnow.scoring.mimic.models import Batch, Parameters, SampleModel
 from winnow.scoring.probe.grid import Shape
 from winnow.scoring.probe.model import initial_parameters, logits
@@ -74,6 +74,9 @@ class LanguageModelConfig:
     longer: Literal["cut", "refuse", "mean", "max"] = "cut"
     """winnow's: the beginning of a long text is scored; or all of its windows of `max_tokens`, and the text has the
     mean over its tokens, or the values of the window with the largest loss. Trainings read the first window."""
+    packed: bool = field(default=False, metadata=LATER)
+    """winnow's: no, which user's modules can do as well; whether texts are computed end to end, without what fills them
+    up to one length."""
     max_bytes: Annotated[int, Between(1, 1 << 26)] = 65_536  # as text.safety_model: read of each text
     running: TorchRuntime = field(default_factory=TorchRuntime)  # where it computes
 
@@ -217,10 +220,15 @@ class LanguageModel(TorchTask):
         import torch
 
         tokens, lengths = batch
-        said = at_least_float32(self.network.forward(dict(weights), tokens[:, :-1]))
         targets = tokens[:, 1:]
-        each = torch.nn.functional.cross_entropy(said.flatten(0, 1), targets.flatten(), reduction="none")
         real = torch.arange(targets.shape[1], device=tokens.device) < (lengths - 1)[:, None]
+        if self._config.packed:
+            said = at_least_float32(self.network.forward(dict(weights), tokens[:, :-1], real))
+            each = torch.nn.functional.cross_entropy(said, targets[real], reduction="none")
+            where = real.flatten().nonzero().squeeze(1)
+            return each.new_zeros(real.numel()).index_copy(0, where, each).view(real.shape)
+        said = at_least_float32(self.network.forward(dict(weights), tokens[:, :-1]))
+        each = torch.nn.functional.cross_entropy(said.flatten(0, 1), targets.flatten(), reduction="none")
         return torch.where(real, each.view(targets.shape), torch.zeros_like(targets, dtype=each.dtype))
 
 
@@ -255,6 +263,11 @@ def _load(config: LanguageModelConfig, files: Files) -> LanguageModel:
 def _network(config: LanguageModelConfig, vocabulary: int) -> Network:
     if config.architecture == "decoder":
         return decoder(config.network, vocabulary, config.max_tokens)
+    if config.packed:
+        raise ScoreError(
+            f"`packed` is for the architecture decoder; {config.architecture} gets texts that are filled up to one "
+            "length: remove `packed`"
+        )
     import torch
 
     made = network_of(config.architecture, config.running)
@@ -281,8 +294,8 @@ def decoder(size: Size, vocabulary: int, context: int) -> Network:
     def initial(seed: int) -> "dict[str, Tensor]":
         return {name: value.detach() for name, value in initial_parameters(shape, vocabulary, context, seed).items()}
 
-    def forward(parameters: "dict[str, Tensor]", tokens: "Tensor") -> "Tensor":
-        return logits(parameters, shape, tokens)
+    def forward(parameters: "dict[str, Tensor]", tokens: "Tensor", real: "Tensor | None" = None) -> "Tensor":
+        return logits(parameters, shape, tokens, real)
 
     return Network(initial, forward, shapes_of(initial(0)))
 

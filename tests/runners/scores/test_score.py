@@ -100,7 +100,7 @@ def test_a_target_is_compared_by_gradients(folder: Path) -> None:
     [
         ("    filter: {of: target}\n", "target is measured on request; write the key 'target' beside 'filter'"),
         ("    token_rho: 0.6\n", "next_byte has no losses of tokens; remove 'token_rho'"),
-        ("    token_rho: 2\n", "a number from 1e-06 to 1"),
+        ("    token_rho: 2\n", "token_rho: 2.0 is out of range; expected from 1e-06 to 1"),
         ("    target: {max_samples: 3}\n", "rows"),
         ("    target: {rows: samples.sourc.name = 'books'}\n", "samples.sourc.name"),
     ],

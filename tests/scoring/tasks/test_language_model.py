@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,8 @@ import pytest
 
 from tests.scoring.torch_models.samples import NoFiles, ThesePaths
 from winnow.schemas.errors import ScoreError
-from winnow.scoring.protocol import NO_INPUT, OK, TOO_LONG, UNREADABLE, TrainingSettings, Weights
+from winnow.scoring.mimic.exact import TOLERANCE
+from winnow.scoring.protocol import NO_INPUT, OK, TOO_LONG, UNREADABLE, Method, TrainingSettings, Weights
 from winnow.scoring.tasks import find_task
 from winnow.scoring.tasks.language_model import TASK, LanguageModel, LanguageModelConfig
 from winnow.scoring.torch_models.blocks import Size
@@ -257,6 +258,47 @@ def test_the_windows_of_a_long_text_give_its_mean_or_its_largest() -> None:
     first = cut.scorer(cut.initial(0), moved(cut.initial(0)), ("*",))(examples)
     np.testing.assert_allclose(found["mean"].score[[0, 2]], first.score[[0, 2]], rtol=1e-9)  # of one window each
     assert abs(found["mean"].score[1] - first.score[1]) > 1e-9
+
+
+@pytest.mark.parametrize("compute", ["float64", "float32", "bfloat16"])
+@pytest.mark.parametrize("cosine", [False, True])
+def test_texts_end_to_end_have_the_losses_and_scores_of_texts_that_are_filled_up(
+    compute: Literal["float64", "float32", "bfloat16"], cosine: bool
+) -> None:
+    tolerance = TOLERANCE[compute]
+    plain, packed = (
+        loaded(replace(CONFIG, packed=one, network=Size(16, 2, 2), running=TorchRuntime(compute=compute)))
+        for one in (False, True)
+    )
+    at = moved(plain.initial(0))
+    examples = plain.encode(rows(TEXTS)).examples
+    found = [
+        (task.scorer(at, moved(at), ("*",), cosine=cosine)(examples), task.losses(at, examples))
+        for task in (plain, packed)
+    ]
+    (ours, losses), (theirs, expected) = found[1], found[0]
+    assert np.abs(ours.loss - theirs.loss).max() <= tolerance * np.abs(theirs.loss).max()
+    assert np.abs(ours.score - theirs.score).max() <= tolerance * np.abs(theirs.score).max()
+    np.testing.assert_allclose(losses, expected, rtol=tolerance)
+
+
+@pytest.mark.parametrize("method", ["uniform", "mimic", "grand", "rho"])
+def test_trainings_of_texts_end_to_end_are_those_of_texts_that_are_filled_up(method: Method) -> None:
+    ends = []
+    for packed in (False, True):
+        task = loaded(replace(CONFIG, packed=packed, running=TorchRuntime(compute="float64")))
+        settings = TrainingSettings(epochs=2, batch=4, learning_rate=0.01, method=method)
+        examples = task.encode(rows(TEXTS)).examples
+        (last,) = task.train(examples, len(TEXTS), settings, moved(task.initial(3)), None)
+        ends.append(last.weights)
+    for name, wanted in ends[0].items():
+        np.testing.assert_allclose(ends[1][name], wanted, rtol=1e-8, atol=1e-11)
+
+
+def test_modules_of_users_are_not_packed() -> None:
+    with pytest.raises(ScoreError, match="`packed` is for the architecture decoder") as error:
+        loaded(replace(CONFIG, packed=True, architecture=f"{SAMPLES}:user_language_model"))
+    assert "\n" not in str(error.value)
 
 
 def test_trainings_read_the_first_window() -> None:
