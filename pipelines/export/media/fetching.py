@@ -56,8 +56,9 @@ SOURCE: Final = "source"
 """The key of a reference on its way that is of another source than its row."""
 
 LARGE_BYTES: Final = 8 << 20
-MOST_DOCUMENT_BYTES: Final = 512 << 20
-"""Bytes of the pictures of one document, which are in memory together. A page of some kilobytes may show a thousand."""
+MOST_DOCUMENT_BYTES: Final = 256 << 20
+"""Bytes of the pictures of one document, which are in memory together, some six times (490 MiB took 2.9 GB). A page of
+some kilobytes may show a thousand."""
 
 _WAITING_BYTES: Final = 8 << 20  # of files that wait to be changed together, but for a larger one
 
