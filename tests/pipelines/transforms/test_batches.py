@@ -264,9 +264,10 @@ def test_operators_read_the_batch_and_those_before_them() -> None:
     assert found.schema.names[:2] == ["url", "body"]
     with pytest.raises(StageError, match=r"'text\.length\.status'"):
         annotated(rows.append_column("text.length.status", pa.array(["a", "b"])), operators, loaded, "body")
-    for wrong in ([], "text.length", {"text.length": {}}, None):
+    several: tuple[Any, ...] = ([], "text.length", {"text.length": {}}, None)
+    for wrong in several:
         with pytest.raises(RecipeError, match="Annotate"):
-            _bound(cast("Any", wrong))
+            _bound(wrong)
     for operator in ("image.pdq", "caption.length"):
         with pytest.raises(RecipeError, match=operator):
             _bound([operator])
@@ -298,6 +299,7 @@ def test_files_become_batches_of_samples_and_lines_of_what_became_none(
     for path, size in (("x.jsonl", len(raw) - 1), ("gone.jsonl", 3)):
         with pytest.raises(SourceError, match=path):
             [*read_samples(reading, path, size)]
-    for wrong in ({"extract": {"main": {}, "fast": {}}}, {"extract": {}}):
+    several: tuple[dict[str, Any], ...] = ({"main": {}, "fast": {}}, {})
+    for wrong in several:
         with pytest.raises(RecipeError, match="extract"):
-            ReadSamples({"root": str(tmp_path), "files": ["*"]}, **cast("Any", wrong))
+            ReadSamples({"root": str(tmp_path), "files": ["*"]}, extract=wrong)
