@@ -13,7 +13,7 @@ from winnow.schemas.recipe.fetch import FetchConfig
 from winnow.schemas.recipe.mix import Shares
 from winnow.schemas.recipe.model import ExtractorEntry, OperatorEntry, Recipe, SourceConfig, ThresholdCells
 from winnow.schemas.recipe.nodes import ListNode, MapNode, Scalar, ScalarValue
-from winnow.schemas.recipe.score import ScoreEntry
+from winnow.schemas.recipe.score import Beside, ScoreEntry
 
 Tree: TypeAlias = "ScalarValue | list[Tree] | dict[str, Tree]"
 
@@ -51,6 +51,8 @@ def _unshown(value: object) -> tuple[str, ...]:
         return ("root", "files") if value.is_fetched else ("commoncrawl", "addresses")
     if isinstance(value, ExportEntry) and not value.atlas:
         return ("atlas",)
+    if isinstance(value, ScoreEntry):
+        return tuple(key for key in get_args(Beside) if key not in value.beside)
     if not isinstance(value, Recipe):
         return ()
     asked = {"extends": False, "shuffle": value.shuffle != "auto", "fetch": value.fetch != FetchConfig()}
