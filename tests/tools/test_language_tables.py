@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from winnow.schemas.languages.generate import NOTES, SOURCES, language_lines, script_lines, write
+from tools.tables.languages import NOTES, SOURCES, language_lines, script_lines, write
 
 GERMANIC, ROMANCE = "lang:germanic", "lang:romance"
 PARENTS = {
