@@ -25,6 +25,7 @@ from winnow.runners.inspect.linking import chosen_codes, linked
 from winnow.runners.inspect.listing import PAGE, _nearest, spread_page
 from winnow.runners.inspect.measures import CHUNK_ROWS, Measure, _numbered, chunks_of
 from winnow.runners.inspect.pages import PAGE_ROWS, paged
+from winnow.runners.inspect.parts import parts_of
 from winnow.runners.inspect.queries import MAX_CHARACTERS, SAFE_INTEGER, shown
 from winnow.runners.inspect.sites import counted_sites
 from winnow.runners.inspect.trials.effects import effect_of, side_of
@@ -162,6 +163,8 @@ def test_chunks_are_of_whole_shards() -> None:
     ):
         starts = np.cumsum([0, *sizes])
         frame = replace(frame_of([]), starts=starts, first=np.empty(starts[-1], np.int16))
+        sources = [f"source {number}" for number in range(len(sizes))]
+        vars(frame)["parts"] = parts_of(starts, sources)  # which it reads from a store
         assert [*chunks_of(frame)] == spans
 
 
