@@ -70,6 +70,7 @@ def test_parts_of_runs_share_their_time_by_the_rates_that_are_known() -> None:
     assert small.mb_per_second == pytest.approx(4 / 0.5)  # of four seconds, three are of one worker that starts
     (start,) = measured_rates([replace(SMALL, seconds=2.0)], RATES)
     assert start.mb_per_second == pytest.approx(4 / 0.1)  # a tenth of a run is work
+    assert len(measured_rates([replace(RUN, seconds=3.0)], RATES, least_seconds=5.0)) == 2  # by estimate it was enough
     own = own_rates([RUN], RATES)
     assert own.of("text.a") == a
     assert own_rates([SMALL], RATES) == RATES
