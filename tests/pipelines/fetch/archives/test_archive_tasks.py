@@ -1,6 +1,7 @@
 """Tasks of an archive: on an engine and in one process, whatever the order, and after being killed."""
 
 import multiprocessing
+import signal
 import sys
 import threading
 import time
@@ -38,11 +39,15 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Crawl:
     return Crawl(tmp_path_factory.mktemp("crawl"), pages(400), files=3, robots=robots)
 
 
+def make_small(patch: pytest.MonkeyPatch) -> None:
+    """Several tasks of several ranges each."""
+    patch.setattr(planning, "TASK_BYTES", 20_000)
+    patch.setattr(ranges, "RANGE_BYTES", 4_000)
+
+
 @pytest.fixture(autouse=True)
 def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several tasks of several ranges each."""
-    monkeypatch.setattr(planning, "TASK_BYTES", 20_000)
-    monkeypatch.setattr(ranges, "RANGE_BYTES", 4_000)
+    make_small(monkeypatch)
 
 
 def asked_for(folder: Path, crawl: Crawl, data: str = "", **others: object) -> ArchiveAsk:
@@ -61,8 +66,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, crawl: Crawl) -> Path:
     """Where one process fetched all."""
     folder = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(planning, "TASK_BYTES", 20_000)
-        patch.setattr(ranges, "RANGE_BYTES", 4_000)
+        make_small(patch)
         asked = asked_for(folder, crawl)
         plan = plan_archive(asked)
         assert plan.tasks > 5
@@ -112,8 +116,11 @@ def test_a_rerun_asks_neither_the_index_nor_the_archive(
 
 
 def _fetch(folder: Path, crawl: Crawl, data: str) -> None:
+    """In a new process: one that tests have loaded every library in may not survive its fork."""
     asked = asked_for(folder, crawl, data)
-    fetch_archive(plan_archive(asked), asked)
+    with pytest.MonkeyPatch.context() as patch:
+        make_small(patch)
+        fetch_archive(plan_archive(asked), asked)
 
 
 @pytest.mark.processes
@@ -121,7 +128,7 @@ def test_whenever_a_run_is_killed_amid_storms_and_cuts_the_next_one_ends_with_th
     tmp_path: Path, crawl: Crawl, whole: dict[str, bytes], undisturbed: Path
 ) -> None:
     random = Random(11)
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("spawn")
     left, due, gone = 0, threading.Event(), threading.Event()
 
     def held(_path: str, number: int) -> Answer | None:
@@ -153,6 +160,7 @@ def test_whenever_a_run_is_killed_amid_storms_and_cuts_the_next_one_ends_with_th
                 killed += 1
             process.join()
             gone.set()
+            assert process.exitcode in (0, -signal.SIGKILL)
         left = sys.maxsize
         asked = asked_for(tmp_path, crawl, server.address)
         asked.objects.clear_unfinished()
