@@ -127,6 +127,10 @@ class RowLookup:
     sent_bytes: int = 2
     """The bytes of offers for each byte of the objects that are read, about: these are compressed."""
 
+    def unanswered(self, config: Any, _assets: Assets) -> Kernel:
+        """The kernel of rows that nothing is looked up for, as an operator's `load` gives it."""
+        return self.load(config, pa.RecordBatch.from_pylist([], schema=ANSWERS))
+
 
 @dataclass(frozen=True, slots=True)
 class RowComparison:

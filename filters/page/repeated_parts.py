@@ -29,7 +29,7 @@ from winnow.filters.language.kernels.spans import (
     strings_at,
     texts_of,
 )
-from winnow.filters.operators import ANSWERS, TEXT, Assets, ColumnName, Kernel, RowLookup, TextOperator
+from winnow.filters.operators import TEXT, ColumnName, Kernel, RowLookup, TextOperator
 from winnow.filters.spans import SPANS, spans_column
 from winnow.filters.text.repeated_lines import digests_within
 from winnow.schemas.recipe.checks import Between
@@ -232,9 +232,13 @@ def _spans(parts: _Parts, owners: Ints, removed: npt.NDArray[np.bool_]) -> tuple
     return np.searchsorted(owners[opens], np.arange(len(parts.texts.offsets))), starts, ends
 
 
-def _load(config: RepeatedPartsConfig, _assets: Assets) -> Kernel:
-    return load_shard(config, pa.RecordBatch.from_pylist([], schema=ANSWERS))
-
+_LOOKUP = RowLookup(
+    max_answers=lambda _config: 1,
+    offered_keys=offered_keys,
+    load=load_shard,
+    least_total=lambda _config: 2,
+    sent_bytes=8,
+)
 
 OPERATOR = TextOperator(
     name="page.repeated_parts",
@@ -243,14 +247,8 @@ OPERATOR = TextOperator(
     config=RepeatedPartsConfig,
     reads=lambda config: tuple(dict.fromkeys((TEXT, EXTRACTED, PARTS, PROBABILITIES, LEFT_OUT, *config.within))),
     writes=lambda _config: WRITES,
-    load=_load,
-    lookup=RowLookup(
-        max_answers=lambda _config: 1,
-        offered_keys=offered_keys,
-        load=load_shard,
-        least_total=lambda _config: 2,
-        sent_bytes=8,
-    ),
+    load=_LOOKUP.unanswered,
+    lookup=_LOOKUP,
     as_written=True,
     memory=40,  # parts of 30 bytes take 15; a shorter one takes 100 bytes, and a page has 400,000 at most (`max_nodes`)
 )

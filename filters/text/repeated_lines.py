@@ -32,7 +32,7 @@ from winnow.filters.language.kernels.spans import (
     texts_of,
 )
 from winnow.filters.language.passages.passages import newline_runs, trimmed
-from winnow.filters.operators import ANSWERS, TEXT, Assets, ColumnName, Kernel, RowLookup, TextOperator
+from winnow.filters.operators import ANSWERS, TEXT, ColumnName, Kernel, RowLookup, TextOperator
 from winnow.filters.spans import SPANS, spans_column
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between
@@ -232,9 +232,13 @@ def _spans(lines: _Lines, owners: Ints, removed: npt.NDArray[np.bool_]) -> tuple
     return np.searchsorted(owners[opens], np.arange(len(texts.offsets))), *spans
 
 
-def _load(config: RepeatedLinesConfig, _assets: Assets) -> Kernel:
-    return load_shard(config, pa.RecordBatch.from_pylist([], schema=ANSWERS))
-
+_LOOKUP = RowLookup(
+    max_answers=lambda _config: 1,
+    offered_keys=offered_keys,
+    load=load_shard,
+    least_total=lambda config: config.min_documents,
+    sent_bytes=8,  # a line of 60 bytes, which take 20 in a store, sends 96
+)
 
 OPERATOR = TextOperator(
     name="text.repeated_lines",
@@ -243,13 +247,7 @@ OPERATOR = TextOperator(
     config=RepeatedLinesConfig,
     reads=lambda config: tuple(dict.fromkeys((TEXT, ID, *config.within))),
     writes=lambda _config: WRITES,
-    load=_load,
-    lookup=RowLookup(
-        max_answers=lambda _config: 1,
-        offered_keys=offered_keys,
-        load=load_shard,
-        least_total=lambda config: config.min_documents,
-        sent_bytes=8,  # a line of 60 bytes, which take 20 in a store, sends 96
-    ),
+    load=_LOOKUP.unanswered,
+    lookup=_LOOKUP,
     memory=40,
 )

@@ -49,7 +49,7 @@ from winnow.filters.language.words.windows import (
     range_hashes,
     tokens_of,
 )
-from winnow.filters.operators import ANSWERS, TEXT, Assets, Kernel, RowComparison, RowLookup, TextOperator
+from winnow.filters.operators import TEXT, Kernel, RowComparison, RowLookup, TextOperator
 from winnow.filters.spans import SPANS, spans_column
 from winnow.schemas.recipe.checks import Between
 from winnow.schemas.uint128 import places_of
@@ -317,9 +317,15 @@ def _load_first(config: RepeatedSubstringsConfig, answers: pa.RecordBatch) -> Ke
     return comparison_of_runs(config, answers).load(config, pa.RecordBatch.from_pylist([], schema=SHARED))
 
 
-def _load(config: RepeatedSubstringsConfig, _assets: Assets) -> Kernel:
-    return _load_first(config, pa.RecordBatch.from_pylist([], schema=ANSWERS))
-
+_LOOKUP = RowLookup(
+    max_answers=lambda _config: 1,
+    offered_keys=offered_anchors,
+    load=_load_first,
+    second=comparison_of_runs,
+    least_total=lambda _config: 2,
+    repeats=MOST_REPEATS,
+    sent_bytes=4,  # fourteen tokens of 5 bytes, which take 25 in a store, send 96
+)
 
 OPERATOR = TextOperator(
     name="text.repeated_substrings",
@@ -328,15 +334,7 @@ OPERATOR = TextOperator(
     config=RepeatedSubstringsConfig,
     reads=lambda _config: (TEXT, ID),
     writes=lambda _config: WRITES,
-    load=_load,
-    lookup=RowLookup(
-        max_answers=lambda _config: 1,
-        offered_keys=offered_anchors,
-        load=_load_first,
-        second=comparison_of_runs,
-        least_total=lambda _config: 2,
-        repeats=MOST_REPEATS,
-        sent_bytes=4,  # fourteen tokens of 5 bytes, which take 25 in a store, send 96
-    ),
+    load=_LOOKUP.unanswered,
+    lookup=_LOOKUP,
     memory=152,
 )
