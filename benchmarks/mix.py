@@ -25,7 +25,7 @@ from winnow.pipelines.binding.tokens import TOKENS, TOKENS_LAYER
 from winnow.schemas.recipe import Recipe, recipe_from_text
 
 ROWS = 10_000_000
-PROMISED = 0.5  # of the rate of bare SQL
+PROMISED = 0.4  # of the rate of bare SQL
 MEASURE = "text.language"
 LANGUAGES = tuple(
     f"{code}_{script}"
