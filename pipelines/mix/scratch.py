@@ -102,6 +102,7 @@ class Memory:
 
     def __init__(self, room: int = HELD_BYTES) -> None:
         self._left = room
+        self.is_full = False  # something found no room
         self._held: dict[str, bytes] = {}
         self._lock = Lock()
 
@@ -116,6 +117,7 @@ class Memory:
             if before is not None:
                 self._left += len(before) + _OBJECT_BYTES
             if len(raw) + _OBJECT_BYTES > self._left:
+                self.is_full = True
                 return False
             self._held[path] = raw
             self._left -= len(raw) + _OBJECT_BYTES
@@ -129,9 +131,12 @@ class HeldScratch(Scratch):
     memory: Memory = field(default_factory=Memory, compare=False, repr=False)
 
     def bring(self, there: Scratch, shard: int) -> None:
-        """Take over the first arrays of a shard."""
+        """Take over the first arrays of a shard; those that lie here already are not read once memory is full."""
+        is_here = (there.objects, there.folder) == (self.objects, self.folder)
+        if is_here and self.memory.is_full:
+            return
         path, raw = self._first(shard), there._read(there._first(shard))
-        if not self.memory.hold(path, raw) and (there.objects, there.folder) != (self.objects, self.folder):
+        if not self.memory.hold(path, raw) and not is_here:
             super()._put(path, raw)
 
     def _read(self, path: str, at: int = 0, length: int | None = None) -> bytes:
