@@ -60,9 +60,7 @@ class Kept:
     def find(self, key: Hashable) -> Any:
         """The value of a key, if there is one already."""
         with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-            return self._values.get(key)
+            return self._found(key)
 
     def get(self, key: Hashable, make: Callable[[], Value], *, stays: bool = False) -> Value:
         """The value of a key, made if it is not there; CancelledError if the request is cancelled while it waits.
@@ -73,9 +71,8 @@ class Kept:
         with self._lock:
             if stays:
                 self._staying.add(key)
-            if key in self._values:
-                self._values.move_to_end(key)
-                found: Value = self._values[key]
+            found: Value | None = self._found(key)
+            if found is not None:
                 return found
             making = self._start(key, make, None, goes_on=stays)
             making.waiting += 1
@@ -96,26 +93,28 @@ class Kept:
         `newest_of`: ends what else of this kind is being made, for which nobody waits.
         """
         with self._lock:
-            if key not in self._values:
+            found: Value | None = self._found(key)
+            if found is None:
                 self._start(key, make, newest_of, goes_on=True)
-                return None
-            self._values.move_to_end(key)
-            found: Value = self._values[key]
             return found
 
     def within(self, key: Hashable, make: Callable[[], Value], seconds: float) -> Value | None:
         """The value of a key, if it is there or is made in so many seconds; else None, and it is made meanwhile."""
-        found = self.begin(key, make)
-        if found is not None:
-            return found
         with self._lock:
-            making = self._making.get(key)
-        if making is not None:
-            wait([making.future], seconds)
-            if making.future.done() and (error := making.future.exception()) is not None:
-                raise error
-        made: Value | None = self.find(key)
+            found: Value | None = self._found(key)
+            if found is not None:
+                return found
+            making = self._start(key, make, None, goes_on=True)
+        if not wait([making.future], seconds).done:
+            return None
+        made: Value = making.future.result()
         return made
+
+    def _found(self, key: Hashable) -> Any:
+        """The value of a key, if there is one, which is now the last used; the lock is held."""
+        if key in self._values:
+            self._values.move_to_end(key)
+        return self._values.get(key)
 
     def _start(self, key: Hashable, make: Callable[[], Value], newest_of: str | None, *, goes_on: bool) -> _Making:
         """The value that is being made, begun if it is not; the lock is held."""
