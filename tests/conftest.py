@@ -2,8 +2,10 @@
 
 import gc
 import os
+import re
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -55,6 +57,16 @@ def pytest_collection() -> Iterator[None]:
         gc.freeze()
         gc.set_threshold(20_000, 20, 20)
         gc.enable()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import a module that is marked, as a whole, as what is not asked for."""
+    asked = re.fullmatch(r"(?:\w+ and )?not \w+(?: and not \w+)*", config.getoption("markexpr"))
+    if asked is None or not (collection_path.name.startswith("test_") and collection_path.suffix == ".py"):
+        return None
+    line = re.search(r"^pytestmark = .*", collection_path.read_text("utf-8"), re.MULTILINE)
+    marks = re.findall(r"pytest\.mark\.(\w+)", line[0]) if line else []
+    return True if set(marks) & set(re.findall(r"not (\w+)", asked[0])) else None
 
 
 @pytest.fixture(scope="session")

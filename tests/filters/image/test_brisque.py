@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
-from sklearn.datasets import load_sample_image  # type: ignore[import-untyped]
 
 from tests.filters.image.test_quality import batch
 from tests.messages import assert_refused
@@ -21,6 +20,13 @@ from winnow.schemas.errors import RecipeError
 
 (ASSET,) = OPERATOR.declares
 Pixels = NDArray[np.uint8]
+
+
+def load_sample_image(name: str) -> Pixels:
+    from sklearn.datasets import load_sample_image  # type: ignore[import-untyped]  # takes seconds
+
+    found: Pixels = load_sample_image(name)
+    return found
 
 
 def blurred(pixels: Pixels) -> Pixels:

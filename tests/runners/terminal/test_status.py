@@ -2,6 +2,8 @@
 
 import json
 import math
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -118,6 +120,11 @@ def worked(
     return trace, max(free)
 
 
+def recorded(name: str) -> tuple[Trace, float]:
+    """The share done in a run that was seen, and its end."""
+    return RECORDED[name], RECORDED[name][-1][0]
+
+
 def told(trace: Trace, end: float) -> list[tuple[float | None, float]]:
     """What is said to be left every ten seconds, and what is left."""
     pace = Pace(0.0)
@@ -130,21 +137,21 @@ def told(trace: Trace, end: float) -> list[tuple[float | None, float]]:
 
 
 @pytest.mark.parametrize(
-    ("trace", "end"),
+    "run",
     [
-        *((trace, trace[-1][0]) for trace in RECORDED.values()),
-        worked([4 * MB] * 100, beats=True),
-        worked([20 * MB] * 20, beats=False),
-        worked([*FEW_LARGE, *[MB] * 20], beats=False),
-        worked([*FEW_LARGE, *[MB] * 20], beats=True),
-        worked([*FEW_LARGE, 5 * MB, 5 * MB], beats=True, uneven=0.4),
-        worked([200 * MB, *[MB] * 40], beats=True),
-        worked([4 * MB] * 60, beats=True, start=20),
-        worked([4 * MB] * 60, beats=True, uneven=0.8),
-        worked([MB / 2] * 400, beats=True, uneven=1, files_a_task=50),
-        worked([30 * MB] * 100, beats=False, uneven=0.3),
-        worked([40 * MB] * 12, beats=False),
-        worked([90 * MB] * 12, beats=False, uneven=0.4),
+        *(partial(recorded, name) for name in RECORDED),
+        partial(worked, [4 * MB] * 100, beats=True),
+        partial(worked, [20 * MB] * 20, beats=False),
+        partial(worked, [*FEW_LARGE, *[MB] * 20], beats=False),
+        partial(worked, [*FEW_LARGE, *[MB] * 20], beats=True),
+        partial(worked, [*FEW_LARGE, 5 * MB, 5 * MB], beats=True, uneven=0.4),
+        partial(worked, [200 * MB, *[MB] * 40], beats=True),
+        partial(worked, [4 * MB] * 60, beats=True, start=20),
+        partial(worked, [4 * MB] * 60, beats=True, uneven=0.8),
+        partial(worked, [MB / 2] * 400, beats=True, uneven=1, files_a_task=50),
+        partial(worked, [30 * MB] * 100, beats=False, uneven=0.3),
+        partial(worked, [40 * MB] * 12, beats=False),
+        partial(worked, [90 * MB] * 12, beats=False, uneven=0.4),
     ],
     ids=[
         *RECORDED,
@@ -162,9 +169,9 @@ def told(trace: Trace, end: float) -> list[tuple[float | None, float]]:
         "slower ones nearly in step",
     ],
 )
-def test_the_time_left_holds(trace: Trace, end: float) -> None:
+def test_the_time_left_holds(run: Callable[[], tuple[Trace, float]]) -> None:
     """It counts down: no ten seconds double what is said or halve it, and it is never far from true."""
-    found = told(trace, end)
+    found = told(*run())
     pairs = [
         (before - 10, after) for (before, _), (after, _) in pairwise(found) if before is not None and after is not None
     ]

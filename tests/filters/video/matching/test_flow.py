@@ -1,5 +1,7 @@
 """Moves of planes are found within a tenth of a cell; noise, flat patches and cuts move nothing."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -9,14 +11,19 @@ from winnow.filters.video.decode.signals import LUMA_COLUMNS, LUMA_ROWS, PATCH_C
 from winnow.filters.video.matching.flow import match_frames, match_planes
 
 FINE = 8  # pixels of a cell's side
-LARGE = scene(5, 3 * FINE * LUMA_COLUMNS, 3 * FINE * LUMA_ROWS)[..., 0]
+
+
+@cache
+def large() -> NDArray[np.uint8]:
+    """All that the camera could see."""
+    return scene(5, 3 * FINE * LUMA_COLUMNS, 3 * FINE * LUMA_ROWS)[..., 0]
 
 
 def seen(x: float = 0, y: float = 0, larger: float = 1, noise: float = 0, seed: int = 0) -> NDArray[np.uint8]:
     """The plane that a camera sees which has moved by so many cells, and so much closer."""
     rows = (np.arange(LUMA_ROWS * FINE) - LUMA_ROWS * FINE / 2) / larger + 1.5 * LUMA_ROWS * FINE + y * FINE
     columns = (np.arange(LUMA_COLUMNS * FINE) - LUMA_COLUMNS * FINE / 2) / larger + 1.5 * LUMA_COLUMNS * FINE + x * FINE
-    view = LARGE[rows.round().astype(int)][:, columns.round().astype(int)].astype(np.float64)
+    view = large()[rows.round().astype(int)][:, columns.round().astype(int)].astype(np.float64)
     view += np.random.default_rng(seed).normal(0, noise, view.shape) if noise else 0
     cells = np.clip(view, 0, 255).reshape(LUMA_ROWS, FINE, LUMA_COLUMNS, FINE).mean(axis=(1, 3))
     found: NDArray[np.uint8] = cells.round().astype(np.uint8)

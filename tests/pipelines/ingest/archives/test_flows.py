@@ -7,7 +7,7 @@ import pytest
 
 from winnow.pipelines.ingest.archives.flows import CHUNK_BYTES, MAX_REWINDS, FileFlow, Flow, HeldFlow, StreamFlow
 
-CONTENT = bytes(at % 251 for at in range(3 * CHUNK_BYTES + 5))
+CONTENT = (bytes(range(251)) * (3 * CHUNK_BYTES // 251 + 1))[: 3 * CHUNK_BYTES + 5]
 
 
 class Counted(io.BytesIO):
