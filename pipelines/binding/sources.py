@@ -1,6 +1,7 @@
 """Binds a recipe's sources and extractors for ingest."""
 
 import hashlib
+import os
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -194,6 +195,18 @@ def source_root(recipe: Recipe, source: SourceConfig) -> str:
     return f"{recipe.located(recipe.store.path).rstrip('/')}/{layout.fetched(source.name).rstrip('/')}"
 
 
+def unfetched_by(recipe: Recipe, file: str) -> str:
+    """The command that is yet to write a file which lies where it puts what it fetches; empty if there is none."""
+    roots = (source_root(recipe, source) for source in recipe.sources if source.is_fetched)
+    folders = [os.path.abspath(root) for root in roots if "://" not in root]
+    path = Path(os.path.abspath(file))
+    return _fetching(recipe) if not path.exists() and any(map(path.is_relative_to, folders)) else ""
+
+
+def _fetching(recipe: Recipe) -> str:
+    return f"winnow fetch {shlex.quote(recipe.file)}"
+
+
 def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
     """Bind one source.
 
@@ -226,7 +239,7 @@ def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
         ),
         on_schema_mismatch=source.on_schema_mismatch,
         place=str(source.place) if source.place.file else "",
-        fetched_by=f"winnow fetch {shlex.quote(recipe.file)}" if source.is_fetched else "",
+        fetched_by=_fetching(recipe) if source.is_fetched else "",
         flaw_of=flaw_of,
     )
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -14,7 +13,7 @@ from winnow.filters.extras import required_package
 from winnow.filters.page.opt_out import OPERATOR as OPT_OUT
 from winnow.filters.page.opt_out import OptOutConfig
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
-from winnow.pipelines.binding.sources import source_root, store_record
+from winnow.pipelines.binding.sources import source_root, store_record, unfetched_by
 from winnow.pipelines.fetch.archives.references import RangedObjects
 from winnow.pipelines.fetch.facts import FetchedSource, fetched_source
 from winnow.pipelines.fetch.outcome import Reason
@@ -97,9 +96,8 @@ def fetch(
 def fetching_part(recipe: BoundRecipe) -> BoundRecipe:
     """What fetches the sources of a recipe whose operators read files that are yet to be fetched; else the recipe."""
     config = recipe.config
-    folders = [source_root(config, source) for source in _chosen(config, ALL)]
     named = (config.located(text) for entry in config.annotate for text in _texts(entry.options.plain()))
-    if not any(Path(path).is_relative_to(folder) and not Path(path).exists() for path in named for folder in folders):
+    if not any(unfetched_by(config, path) for path in named):
         return recipe
     opt_out = tuple(replace(entry, where=None) for entry in config.annotate if entry.name == OPT_OUT.name)
     return bind(

@@ -239,6 +239,8 @@ def test_an_operator_may_read_the_captures_of_robots_txt_that_are_yet_to_be_fetc
             folder.mkdir()
             file = recipe(folder, (crawl, server))
             Path(file).write_text(Path(file).read_text().replace("annotate: [text.length]", annotate))
+            for other in ("plan", "ingest", "annotate"):
+                assert_told(told(capsys, other, file, status=1), f"nothing is fetched yet; run: winnow fetch {file}")
             told(capsys, "fetch", file, "--plan")
             if command == "fetch":
                 told(capsys, "fetch", file)

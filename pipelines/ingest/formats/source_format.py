@@ -1,5 +1,6 @@
 """The base of a source format: everything that winnow knows about files of one format, in one object."""
 
+import codecs
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -169,6 +170,10 @@ class SourceFormat:
         reasons = {one.reason for one in parsed if isinstance(one, Unreadable)}
         if size == file.size and codec_of(beginning) is not None and reasons & _DAMAGED:
             return TableHead(problem="no rows can be read: the compressed data are damaged or cut; fetch them again")
+        if "bad_utf8" in reasons:
+            encoding = "UTF-16" if beginning[:2] in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} else "LATIN1"
+            example = f"iconv -f {encoding} -t UTF-8"
+            return TableHead(problem=f"no rows can be read: it is not UTF-8; convert it, for example with `{example}`")
         return TableHead(problem=self.no_rows(beginning))
 
     def groups(self, file: OpenFile) -> list[tuple[int, int]]:
