@@ -41,6 +41,7 @@ COLUMNS: Final = pa.schema(
     ]
 )
 MAX_LINE: Final = 1 << 20
+_HEADER: Final = b"!"  # a line that says which form the file has
 _ROWS: Final = 65_536
 _TEXTS: Final = {
     "content_digest": "digest",
@@ -69,6 +70,8 @@ def index_of_cdxj(file: str, folder: Path) -> Reads:
                     held = []
             writer.write_table(pa.Table.from_pylist(held, schema=COLUMNS))
             reads.add(stream.tell())
+        if not pq.read_metadata(folder / "captures.parquet").num_rows:
+            raise SourceError(f"{file}: holds no capture; expected {_EXPECTED}")
     except FileNotFoundError:
         raise SourceError(f"{file}: there is no such file") from None
     except (OSError, EOFError, ValueError, OverflowError, pa.ArrowException) as error:
@@ -77,18 +80,18 @@ def index_of_cdxj(file: str, folder: Path) -> Reads:
 
 
 def _lines(file: str, pieces: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not empty, with their numbers."""
+    """The lines of captures, with their numbers."""
     number, rest = 1, bytearray()
     for piece in pieces:
         first, *others = piece.split(b"\n")
         rest += first
         for other in others:
-            if rest.strip():
+            if rest.strip() and not rest.startswith(_HEADER):
                 yield number, bytes(rest)
             number, rest = number + 1, bytearray(other)
         if len(rest) > MAX_LINE:
             raise SourceError(f"{file}:{number}: longer than {MAX_LINE} bytes; expected {_EXPECTED}")
-    if rest.strip():
+    if rest.strip() and not rest.startswith(_HEADER):
         yield number, bytes(rest)
 
 
@@ -116,9 +119,17 @@ def _captured(found: Mapping[str, Any], key: str | None = None, moment: str | No
         "fetch_time": _moment(str(moment or found.get("timestamp") or "")),
         "fetch_status": int(status) if status.isdigit() and len(status) < 4 else None,
         "warc_filename": str(found["filename"]),
-        "warc_record_offset": int(found["offset"]),
-        "warc_record_length": int(found["length"]),
+        "warc_record_offset": _bytes(found, "offset", 0),
+        "warc_record_length": _bytes(found, "length", 1),
     }
+
+
+def _bytes(found: Mapping[str, Any], name: str, least: int) -> int:
+    """A number of bytes; KeyError if it is none, or less than there can be."""
+    text = str(found[name])
+    if not text.isdecimal() or not least <= int(text[:20]) < 1 << 63:
+        raise KeyError(name)
+    return int(text)
 
 
 def _moment(text: str) -> datetime | None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.messages import assert_refused
 from tests.pipelines.fetch.archives.loopback import NAME, Crawl, pages, surt
 from tests.pipelines.fetch.archives.test_archives import ask
 from winnow.pipelines.fetch.archives.stage import ArchiveAsk, ArchivePlan, fetch_archive, plan_archive
@@ -105,11 +106,23 @@ def test_a_cdxj_file_names_the_records(tmp_path: Path, crawl: Crawl, form: str) 
         key, moment = surt(str(row["url"])), "20261001000000"
         whole = {"urlkey": key, "timestamp": moment} | told
         lines.append(json.dumps(whole) if form == "json" else f"{key} {moment} {json.dumps(told)}")
+    lines.insert(0, "!OpenWayback-CDXJ 1.0")
     raw = "\n".join(lines).encode()
     (tmp_path / f"list.{form}").write_bytes(gzip.compress(raw) if form.endswith(".gz") else raw)
     where = "content_languages = 'isl'"
     _, plan, ends = fetched(tmp_path / "out", crawl, cdxj=str(tmp_path / f"list.{form}"), where=where, robots=False)
     assert plan.records == ends["fetched", "ok"] == sum(row["content_languages"] == "isl" for row in rows)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"offset": "-1"}, {"length": "0"}, {"length": "-7"}, {"offset": 1.5}, {"offset": str(2**63)}, {"length": None}],
+)
+def test_a_line_of_a_cdxj_file_without_a_place_is_told(tmp_path: Path, crawl: Crawl, wrong: dict[str, object]) -> None:
+    told = {"url": "https://a.is/", "filename": "a.warc.gz", "offset": "0", "length": "9"}
+    (tmp_path / "list.cdxj").write_text(f"is,a)/ 20261001000000 {json.dumps(told | wrong)}\n")
+    with assert_refused(SourceError, f"list.cdxj:1: no {next(iter(wrong))!r} in"):
+        fetched(tmp_path / "out", crawl, cdxj=str(tmp_path / "list.cdxj"), robots=False)
 
 
 @pytest.mark.parametrize(
@@ -128,6 +141,7 @@ def test_a_cdxj_file_names_the_records(tmp_path: Path, crawl: Crawl, form: str) 
         ({"domains": "words.txt"}, SourceError, ("words.txt", "domain")),
         ({"addresses": "nowhere.txt"}, SourceError, ("nowhere.txt",)),
         ({"cdxj": "words.txt"}, SourceError, ("words.txt:1", "filename")),
+        ({"cdxj": "empty.txt"}, SourceError, ("empty.txt: holds no capture", "filename")),
         ({"index": "other"}, SourceError, ("other", "warc_filename", "name, size")),
         ({"index": "few", "sample": ArchiveSample(per_domain=3)}, SourceError, ("url_host_registered_domain", "url")),
         ({"index": "nothing"}, SourceError, ("nothing", "Parquet")),
@@ -145,7 +159,7 @@ def test_what_is_wrong_is_said_before_anything_is_read(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.txt").write_text("\n \n")
-    (tmp_path / "words.txt").write_text("!!! ???\n")
+    (tmp_path / "words.txt").write_text("??? !!!\n")
     for folder in ("other", "nothing", "broken"):
         (tmp_path / folder).mkdir()
     pq.write_table(pa.table({"name": ["a"], "size": [1]}), tmp_path / "other/part.parquet")
