@@ -23,6 +23,8 @@ from winnow.runners.stages.store_stages import ingest
 from winnow.runners.terminal.console import TerminalConsole
 from winnow.schemas.recipe import load_recipe
 
+pytestmark = pytest.mark.processes
+
 QUIET = TerminalConsole(quiet=True)
 
 

@@ -60,6 +60,7 @@ def test_a_plan_says_what_a_fetch_costs_and_reads_no_record(
     assert_told(told(capsys, "ingest", file, status=1), f"{file}:5: sources.isl", f"winnow fetch {file}")
 
 
+@pytest.mark.processes
 def test_a_run_fetches_first_and_a_second_one_has_nothing_to_do(
     tmp_path: Path, served: tuple[Crawl, Server], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -76,6 +77,7 @@ def test_a_run_fetches_first_and_a_second_one_has_nothing_to_do(
     assert "not files of the store" not in audit
 
 
+@pytest.mark.processes
 def test_an_engine_and_references_give_the_same_store(
     tmp_path: Path, served: tuple[Crawl, Server], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -107,6 +109,7 @@ def test_the_report_has_the_decisions_and_the_sites(
     }
 
 
+@pytest.mark.processes
 def test_what_is_forgotten_is_neither_fetched_again_nor_left_in_a_file(
     tmp_path: Path, served: tuple[Crawl, Server], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -226,6 +229,7 @@ def test_a_fetch_without_any_record_says_what_to_do_instead_of_a_run(
     assert_told(told(capsys, "run", file, status=1), "no address gave a record")
 
 
+@pytest.mark.processes
 def test_an_operator_may_read_the_captures_of_robots_txt_that_are_yet_to_be_fetched(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

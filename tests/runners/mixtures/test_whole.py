@@ -20,6 +20,7 @@ MIX = (
 EXPORT = "{jsonl: {path: out/jsonl, shard_bytes: 32 KiB}}, {parquet: {path: out/hf, shard_bytes: 32 KiB}}"
 
 
+@pytest.mark.processes
 def test_one_command_makes_the_store_the_mixture_and_the_export(tiny: Tiny) -> None:
     tiny.write(MIX, EXPORT)
     tiny.run("run")
@@ -59,6 +60,7 @@ def test_rules_decide_what_is_mixed(tiny: Tiny) -> None:
     assert {identity for identity, _ in drawn["train"] + drawn["validation"]} <= kept
 
 
+@pytest.mark.processes
 def test_an_export_does_not_tell_how_its_store_came_about(tiny: Tiny) -> None:
     tiny.write(MIX, EXPORT)
     tiny.run("export")
@@ -75,6 +77,7 @@ def test_an_export_does_not_tell_how_its_store_came_about(tiny: Tiny) -> None:
     assert tree(tiny.folder / "out") == made
 
 
+@pytest.mark.processes
 def test_an_export_does_not_tell_where_it_was_made(tiny: Tiny, tmp_path: Path) -> None:
     tiny.write(MIX, EXPORT, base=RECIPE + "keep: [{drop: text.length.bytes < 300, reason: short, when_null: drop}]\n")
     other = tmp_path / "elsewhere"

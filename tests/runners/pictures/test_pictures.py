@@ -201,6 +201,7 @@ def end_decoders() -> None:
                 child.kill()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.large)])
 def test_a_picture_that_kills_its_decoder_costs_itself_and_is_remembered(
     folder: Path, monkeypatch: pytest.MonkeyPatch, workers: str
@@ -232,6 +233,7 @@ export:
 """
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.large)])
 def test_a_picture_that_kills_its_decoder_in_an_export_is_left_out_and_remembered(
     folder: Path, monkeypatch: pytest.MonkeyPatch, workers: str

@@ -54,6 +54,7 @@ def test_means_are_those_of_the_listed_rows_and_of_all(folder: Path, outcome: Ou
             assert subset.mean("mimic", measure) == (pytest.approx(known.mean()) if len(known) else None)
 
 
+@pytest.mark.processes
 def test_uids_may_be_in_the_metadata(tmp_path: Path) -> None:
     (tmp_path / "web").mkdir()
     uids = [f"{number:032x}" for number in range(1, 5)]

@@ -53,6 +53,7 @@ def test_two_recipes_differ_as_the_command_says_and_row_by_row(folder: Path) -> 
     )
 
 
+@pytest.mark.processes
 def test_an_earlier_generation_and_another_store_are_compared(folder: Path, tmp_path: Path) -> None:
     shown = opened(folder / "recipe.yaml")
     number = shown.generation.number

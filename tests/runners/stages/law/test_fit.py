@@ -199,6 +199,7 @@ def test_a_table_that_is_no_text_is_refused(run: Law, tmp_path: Path) -> None:
     assert_told(run("fit", "runs.csv", status=1), "runs.csv:2", "UTF-8", "CSV", "UTF-8", whole=True)
 
 
+@pytest.mark.processes
 def test_stdin_is_a_table(small_csv: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "winnow", "law", "fit", "-", "--mode", "gamma", *FEW]
     with open(tmp_path / small_csv) as stream:
@@ -206,6 +207,7 @@ def test_stdin_is_a_table(small_csv: str, tmp_path: Path) -> None:
     assert_told(done.stdout, "stdin:", "60 losses", "3 families")
 
 
+@pytest.mark.processes
 def test_without_scipy_one_line_says_what_to_install(tmp_path: Path, small_csv: str) -> None:
     code = (
         "import sys; sys.modules['scipy'] = None\n"

@@ -155,6 +155,7 @@ def test_no_file_is_written_where_another_cannot_be(run: Law, law_file: str, tmp
     assert sorted(file.name for file in tmp_path.iterdir()) == before
 
 
+@pytest.mark.processes
 def test_a_law_file_is_read_without_scipy_and_beam(law_file: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("family,tokens\ngermanic,6B\nindic,1B\n")
     code = (
