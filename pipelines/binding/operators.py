@@ -33,7 +33,13 @@ from winnow.filters.video.decode.operator import VideoOperator
 from winnow.filters.video.decode.signal_requests import Signal
 from winnow.pipelines.assets import asset_digest, asset_path, known_asset, require_file
 from winnow.pipelines.binding.duplicates import asked_kinds, signature_entries
-from winnow.pipelines.binding.sources import bind_extractor, decode_limits, unfetched_by, video_limits
+from winnow.pipelines.binding.sources import (
+    bind_extractor,
+    decode_limits,
+    fetch_command,
+    unfetched_source,
+    video_limits,
+)
 from winnow.pipelines.reading.chosen_captions import bind_captions
 from winnow.pipelines.reading.chosen_text import text_setting
 from winnow.pipelines.reading.columns import MEDIA, Column, column_of, leaves
@@ -372,8 +378,8 @@ def bind_assets(
             if asset is None and not os.path.isfile(file):
                 asset = known_asset(name)  # of another operator
             if asset is None:
-                if command := unfetched_by(recipe, file):
-                    raise RecipeError(f"{name}: nothing is fetched yet; run: {command}")
+                if (source := unfetched_source(recipe, file)) is not None:
+                    raise RecipeError(f"{file}: sources.{source.name} is not fetched yet; run: {fetch_command(recipe)}")
                 require_file(file)
                 found.append(BoundAsset(name, file, asset_digest(file)))
             else:

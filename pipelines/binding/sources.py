@@ -13,6 +13,7 @@ from winnow.filters.image.decode.stills import DecodeLimits, require_decoders
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.pipelines.decoding.known_harm import HarmListFile, KnownHarm
 from winnow.pipelines.fetch.archives.references import RangedObjects
+from winnow.pipelines.fetch.host_files import HOST_FILES
 from winnow.pipelines.ingest.clips import film_store
 from winnow.pipelines.ingest.formats import refused_settings
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext, IngestSource
@@ -195,15 +196,17 @@ def source_root(recipe: Recipe, source: SourceConfig) -> str:
     return f"{recipe.located(recipe.store.path).rstrip('/')}/{layout.fetched(source.name).rstrip('/')}"
 
 
-def unfetched_by(recipe: Recipe, file: str) -> str:
-    """The command that is yet to write a file which lies where it puts what it fetches; empty if there is none."""
-    roots = (source_root(recipe, source) for source in recipe.sources if source.is_fetched)
-    folders = [os.path.abspath(root) for root in roots if "://" not in root]
-    path = Path(os.path.abspath(file))
-    return _fetching(recipe) if not path.exists() and any(map(path.is_relative_to, folders)) else ""
+def unfetched_source(recipe: Recipe, file: str) -> SourceConfig | None:
+    """The source whose fetch has yet to write this file; None if it is there, or none writes it."""
+    if os.path.exists(file):
+        return None
+    fetched = (source for source in recipe.sources if source.is_fetched)
+    path = os.path.abspath(file)
+    return next((one for one in fetched if os.path.abspath(f"{source_root(recipe, one)}/{HOST_FILES}") == path), None)
 
 
-def _fetching(recipe: Recipe) -> str:
+def fetch_command(recipe: Recipe) -> str:
+    """The command that fetches a recipe's sources."""
     return f"winnow fetch {shlex.quote(recipe.file)}"
 
 
@@ -239,7 +242,7 @@ def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
         ),
         on_schema_mismatch=source.on_schema_mismatch,
         place=str(source.place) if source.place.file else "",
-        fetched_by=_fetching(recipe) if source.is_fetched else "",
+        fetched_by=fetch_command(recipe) if source.is_fetched else "",
         flaw_of=flaw_of,
     )
 

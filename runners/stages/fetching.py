@@ -13,9 +13,10 @@ from winnow.filters.extras import required_package
 from winnow.filters.page.opt_out import OPERATOR as OPT_OUT
 from winnow.filters.page.opt_out import OptOutConfig
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
-from winnow.pipelines.binding.sources import source_root, store_record, unfetched_by
+from winnow.pipelines.binding.sources import source_root, store_record, unfetched_source
 from winnow.pipelines.fetch.archives.references import RangedObjects
 from winnow.pipelines.fetch.facts import FetchedSource, fetched_source
+from winnow.pipelines.fetch.host_files import gather_host_files
 from winnow.pipelines.fetch.outcome import Reason
 from winnow.pipelines.fetch.progress import Progress
 from winnow.pipelines.running.worker import heartbeat_seconds
@@ -88,8 +89,11 @@ def fetch(
                 print_line(console, f"fetched {name}: nothing is left to fetch")
         if plan_only:
             return []
-        for source in left:
-            one.run(source, planned[source.name])
+        for source in sources:
+            if planned[source.name].is_any_left:
+                one.run(source, planned[source.name])
+            else:  # a run that was killed may have ended before it did so
+                gather_host_files(one.objects(source))
         return [one.ended(source) for source in left]
 
 
@@ -97,7 +101,7 @@ def fetching_part(recipe: BoundRecipe) -> BoundRecipe:
     """What fetches the sources of a recipe whose operators read files that are yet to be fetched; else the recipe."""
     config = recipe.config
     named = (config.located(text) for entry in config.annotate for text in _texts(entry.options.plain()))
-    if not any(unfetched_by(config, path) for path in named):
+    if not any(unfetched_source(config, path) for path in named):
         return recipe
     opt_out = tuple(replace(entry, where=None) for entry in config.annotate if entry.name == OPT_OUT.name)
     return bind(
@@ -205,7 +209,7 @@ class _Command:
 
     def run(self, source: SourceConfig, planned: _Planned) -> None:
         """Fetch a source."""
-        objects = self._objects(source)
+        objects = self.objects(source)
         objects.clear_unfinished(elsewhere=False)
         progress = FetchProgress(self.console, source.name, planned.poll)
         with progress.shown(heartbeat_seconds(objects)):
@@ -214,13 +218,14 @@ class _Command:
 
     def ended(self, source: SourceConfig) -> FetchedSource:
         """How the addresses of a source have ended, printed."""
-        objects = self._objects(source)
+        objects = self.objects(source)
         found = fetched_source(objects, source.name)
         print_tables(self.console, ended([found]))
         print_line(self.console, f"fetched {objects.root}")
         return found
 
-    def _objects(self, source: SourceConfig) -> ObjectStore:
+    def objects(self, source: SourceConfig) -> ObjectStore:
+        """The folder of a source."""
         return open_location(source_root(self.recipe, source))
 
     def _opt_out(self) -> OptOutConfig:
@@ -250,7 +255,7 @@ class _Command:
         )
         asked = ArchiveAsk(
             query=located,
-            objects=self._objects(source),
+            objects=self.objects(source),
             source=source.name,
             seed=self.store.record.seed,
             config=self.recipe.fetch,
@@ -278,7 +283,7 @@ class _Command:
 
         run = StageRun(self.console, self.engine, self.store, recipe=self.bound)
         run.job("fetch", lambda pipeline: pipeline | RunArchiveTasks(plan, asked), len(left))
-        finish_archive(plan, asked)
+        finish_archive(asked)
         tell(_done_of(left, plan, replace(asked, refetch=frozenset())))
 
     def _plan_list(self, source: SourceConfig, listed: AddressList) -> _Planned:
@@ -286,7 +291,7 @@ class _Command:
 
         asked = LiveAsk(
             addresses=replace(listed, file=self.recipe.located(listed.file)),
-            objects=self._objects(source),
+            objects=self.objects(source),
             config=self.recipe.fetch,
             seed=self.store.record.seed,
             forgotten=self.forgotten,

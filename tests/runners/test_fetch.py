@@ -243,8 +243,6 @@ def test_an_operator_may_read_the_captures_of_robots_txt_that_are_yet_to_be_fetc
             folder.mkdir()
             file = recipe(folder, (crawl, server))
             Path(file).write_text(Path(file).read_text().replace("annotate: [text.length]", annotate))
-            for other in ("plan", "ingest", "annotate"):
-                assert_told(told(capsys, other, file, status=1), f"nothing is fetched yet; run: winnow fetch {file}")
             told(capsys, "fetch", file, "--plan")
             if command == "fetch":
                 told(capsys, "fetch", file)
@@ -253,3 +251,41 @@ def test_an_operator_may_read_the_captures_of_robots_txt_that_are_yet_to_be_fetc
             refused.append({row["samples.url"] for row in found.to_pylist() if row["url.robots.disallowed"]})
     assert refused[0] == refused[1]
     assert {url.split("/")[2] for url in refused[0]} == {"www.site0.is", "www.site1.is"}
+
+
+@pytest.mark.parametrize("command", ["plan", "ingest", "annotate", "mix"])
+def test_a_command_before_the_fetch_whose_files_of_hosts_an_operator_reads_says_to_fetch_first(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, robots = listed(tmp_path), tmp_path / "s/fetched/a/robots"
+    first = f"r.yaml:5: annotate[0].url.robots: {robots}/host_files.jsonl.gz: sources.a is not fetched yet; run: "
+    assert_told(told(capsys, command, file, status=1), first, f"winnow fetch {file}")
+    other = "host_file.jsonl.gz"
+    Path(file).write_text(Path(file).read_text().replace("host_files.jsonl.gz", other))
+    for refused in (command, "fetch"):  # which will never write it
+        assert_told(told(capsys, refused, file, status=1), f"{robots}/{other}: no such file")
+    assert not robots.exists()
+
+
+def test_a_fetch_that_meets_no_files_of_hosts_says_so_in_an_empty_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, written = listed(tmp_path), tmp_path / "s/fetched/a/robots/host_files.jsonl.gz"
+    told(capsys, "fetch", file)
+    assert written.read_bytes() == b""
+    assert_told(told(capsys, "ingest", file, status=1), "no address gave a record")
+    written.unlink()  # as a run does that is killed before it writes it
+    assert "nothing is left to fetch" in told(capsys, "fetch", file)
+    assert written.read_bytes() == b""
+
+
+def listed(folder: Path) -> str:
+    """A recipe for a list of an address that nobody asks for."""
+    (folder / "list.txt").write_text("ftp://a.example/\n")
+    file = folder / "r.yaml"
+    file.write_text(
+        "version: 1\nstore: {path: s}\nsources: {a: {addresses: {file: list.txt}, class: web}}\n"
+        "fetch: {contact: 'mailto:you@example.org'}\n"
+        "annotate: [{url.robots: {rules: s/fetched/a/robots/host_files.jsonl.gz}}]\nmix: {budget: 10}\n"
+    )
+    return str(file)

@@ -21,7 +21,7 @@ from winnow.pipelines.fetch.archives.downloads import RangeReader, open_ranges
 from winnow.pipelines.fetch.archives.plan import AGAIN, ENDED, ArchiveAsk, ArchivePlan, ArchiveTask
 from winnow.pipelines.fetch.archives.planning import plan_archive
 from winnow.pipelines.fetch.archives.task import is_done, log_of, run_task
-from winnow.pipelines.fetch.host_files import HOST_FILES, lines_path, put_host_files
+from winnow.pipelines.fetch.host_files import gather_host_files
 from winnow.pipelines.fetch.log import LIST, log_path
 from winnow.pipelines.fetch.progress import Progress, Tally
 from winnow.pipelines.running.run_tasks import RunTasks
@@ -46,7 +46,7 @@ def fetch_archive(plan: ArchivePlan, asked: ArchiveAsk, tell: Tell = nobody) -> 
     put_ended(asked)
     tasks = pending_tasks(plan, asked)
     tally = asyncio.run(_fetch(asked, tasks, asked.config.per_endpoint, tell))
-    finish_archive(plan, asked)
+    finish_archive(asked)
     return tally
 
 
@@ -73,16 +73,11 @@ def has_ended(asked: ArchiveAsk) -> bool:
     return asked.objects.exists(log_path(LIST)) or not asked.objects.exists(ENDED)
 
 
-def finish_archive(plan: ArchivePlan, asked: ArchiveAsk) -> None:
+def finish_archive(asked: ArchiveAsk) -> None:
     """Puts what all tasks together make: the robots.txt captures, as `url.robots: {rules: …}` reads them."""
-    objects = asked.objects
-    for info in list(objects.list(TASK_LISTS)):
-        objects.delete(info.path)
-    parts = [part for task in plan.task_list if task.is_robots and objects.exists(part := lines_path(task.name))]
-    size = sum(map(objects.size, parts))
-    if not parts or (objects.exists(HOST_FILES) and objects.size(HOST_FILES) == size):
-        return
-    put_host_files(objects, parts)
+    for info in list(asked.objects.list(TASK_LISTS)):
+        asked.objects.delete(info.path)
+    gather_host_files(asked.objects)
 
 
 def pending_tasks(plan: ArchivePlan, asked: ArchiveAsk) -> list[ArchiveTask]:

@@ -17,7 +17,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from winnow.pipelines.fetch.host_files import HOST_FILES, LINES, lines_path, put_host_files
+from winnow.pipelines.fetch.host_files import HOST_FILES, LINES, gather_host_files, lines_path
 from winnow.pipelines.fetch.live.exchange import Hop, Response
 from winnow.pipelines.fetch.live.record import Earlier, SegmentWriter
 from winnow.pipelines.fetch.log import put_log
@@ -194,10 +194,3 @@ class Segments:
             segment = writer.finish()
             self._finished += 1
             self._tally.warc_files += segment is not None and segment.bytes > 0
-
-
-def gather_host_files(objects: ObjectStore) -> None:
-    """Put all files of hosts into the one file that `url.robots` reads; gzip members may follow each other."""
-    parts = [one.path for one in objects.list(FETCHED_HOSTS) if one.path.endswith(LINES) and one.path != HOST_FILES]
-    if parts:
-        put_host_files(objects, parts)

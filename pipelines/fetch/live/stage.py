@@ -23,10 +23,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from apache_beam.pvalue import PBegin, PCollection
 
+from winnow.pipelines.fetch.host_files import gather_host_files
 from winnow.pipelines.fetch.live.crawl import begin_addresses, fetch_addresses, fetch_queue
 from winnow.pipelines.fetch.live.planning import LiveAsk, LivePlan, domain_order, plan_addresses
 from winnow.pipelines.fetch.live.queue import QUEUE, Queue, write_queue
-from winnow.pipelines.fetch.live.segments import gather_host_files
 from winnow.pipelines.fetch.log import LIST, log_path
 from winnow.pipelines.fetch.outcome import REASONS, Decision, Reason, decision_without_record
 from winnow.pipelines.fetch.progress import Progress, Tally, tally_from_json, tally_to_json

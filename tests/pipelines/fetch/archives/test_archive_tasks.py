@@ -88,7 +88,7 @@ def test_an_engine_puts_the_same_objects_as_one_process(
     plan = plan_archive(asked)
     with beam.Pipeline(runner=InlineRunner()) as pipeline:
         pipeline | RunArchiveTasks(plan, asked)
-    finish_archive(plan, asked)
+    finish_archive(asked)
     assert objects_of(tmp_path) == whole
     assert pending_tasks(plan, asked) == []
 
