@@ -12,7 +12,7 @@ from winnow.runners.inspect.choosing import chosen_rows
 from winnow.runners.inspect.dimensions import DOMAIN, texts_of
 from winnow.runners.inspect.frame import Frame, Marks, frame_of
 from winnow.runners.inspect.opened import Opened
-from winnow.runners.inspect.sites import kinds_of_rows, site_duplicates
+from winnow.runners.inspect.sites import kinds_shown, site_duplicates
 from winnow.runners.inspect.view import Answer, Asked, View
 
 PAGE: Final = 50
@@ -28,7 +28,7 @@ def answer(opened: Opened, asked: Asked) -> Answer:
     whose cluster has another row of the same site (`within`), or a row of another one (`across`).
     """
     frame = frame_of(opened)
-    kinds = kinds_of_rows(opened)
+    kinds = kinds_shown(opened)
     kind = choice_of(asked, "kind", kinds, kinds[-1]) if kinds else None
     order = choice_of(asked, "order", ORDERS, "rows")
     downwards, page = switch_of(asked, "descending", otherwise=order != "domain"), number_of(asked, "page", 0)

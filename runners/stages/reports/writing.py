@@ -23,6 +23,7 @@ from winnow.runners.facts.figures import Remembered, figures_of, read_remembered
 from winnow.runners.facts.headline import unfinished as of_unfinished
 from winnow.runners.facts.page import SECTIONS, render_report
 from winnow.runners.facts.shards import shard_lines
+from winnow.runners.facts.sites import with_duplicates
 from winnow.runners.stages.duplicates.clusters import duplicates_found
 from winnow.runners.stages.reports.gathered_sheets import WantedSheets, gather_sheets
 from winnow.runners.stages.reports.score_overviews import overviews, scores_if_bound
@@ -84,7 +85,7 @@ def write_report(
         coverage=coverage,
         duplicates=found,
         scores=scores,
-        sites=() if decisions is None or rules is None else decisions.sites,
+        sites=() if decisions is None or rules is None else with_duplicates(decisions.sites, store, generation),
         shards=shard_lines(store, generation),
         unrecorded=() if read is None else read.unrecorded,
         sheets=() if wanted is None else gather_sheets(wanted, store, generation, recipe),

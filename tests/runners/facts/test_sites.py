@@ -11,7 +11,7 @@ from tests.runners.inspect.views.sites_store import recipe, write_sources
 from winnow.pipelines.rules.sites import MIN_ROWS, SiteCounts
 from winnow.runners.facts.content import domains
 from winnow.runners.facts.examples import Examples
-from winnow.runners.facts.sites import by_site, site_lines
+from winnow.runners.facts.sites import by_site, site_lines, with_duplicates
 from winnow.runners.stages.rule_decisions import decisions_if_any
 from winnow.schemas.summary import ColumnSummary, LayerSummary, StoreSummary, ValueCount
 
@@ -56,6 +56,14 @@ def test_the_lines_are_those_of_the_inspector(lid_model: None, tmp_path: Path) -
         assert (line.rows, line.kept) == (row["rows"], row["kept"])
         assert {one["reason"]: one["rows"] for one in row["reasons"]}.items() <= line.dropped.items()
     assert any(line.dropped for line in decided.sites)
+    (kind,) = {ask(shown, "domains")["kind"]}
+    lines = with_duplicates(decided.sites, shown.store, shown.generation)
+    assert kind is not None
+    assert [(line.within, line.across) for line in lines] == [
+        (rows[line.site]["within"], rows[line.site]["across"]) for line in decided.sites
+    ]
+    assert any(line.within for line in lines)
+    assert any(line.across for line in lines)
     report = (tmp_path / "store" / "report.html").read_text()
     assert "What is kept of large sites" in report
     assert decided.sites[0].site in report

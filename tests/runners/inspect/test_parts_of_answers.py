@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from winnow.pipelines.binding.rule_presets import ProgramRule
 from winnow.pipelines.binding.rules import RuleProgram
+from winnow.pipelines.query.site_duplicates import counted_sites
 from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.runners.inspect.asking import choice_of, number_of, switch_of, text_of
 from winnow.runners.inspect.choosing import _among, _listed, _rules, bounds_of, checked_filter
@@ -27,7 +28,6 @@ from winnow.runners.inspect.measures import CHUNK_ROWS, Measure, _numbered, chun
 from winnow.runners.inspect.pages import PAGE_ROWS, paged
 from winnow.runners.inspect.parts import parts_of
 from winnow.runners.inspect.queries import MAX_CHARACTERS, SAFE_INTEGER, shown
-from winnow.runners.inspect.sites import counted_sites
 from winnow.runners.inspect.trials.effects import effect_of, side_of
 from winnow.runners.inspect.trials.sliding import _STEP, Sums
 from winnow.runners.inspect.view import AskedError, UnavailableError
@@ -352,9 +352,9 @@ def test_sums_of_sorted_rows_are_those_of_any_stretch() -> None:
 def test_rows_of_sites_whose_cluster_has_rows_of_the_site_or_of_another() -> None:
     clusters = np.array([9, 1, 1, 9, 5, 5, 5, 7], np.uint64)
     sites = np.array([1, 2, 2, 3, 1, 1, 0, 2], np.int32)
-    found = counted_sites(clusters, sites, 5)
+    found = counted_sites([(clusters, sites)], 5)
     assert (found.within.tolist(), found.across.tolist()) == ([0, 2, 2, 0, 0], [1, 3, 0, 1, 0])
-    none = counted_sites(np.zeros(0, np.uint64), np.zeros(0, np.int32), 2)
+    none = counted_sites([], 2)
     assert (none.within.tolist(), none.across.tolist()) == ([0, 0], [0, 0])
 
 
