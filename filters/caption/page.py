@@ -20,22 +20,24 @@ from winnow.filters.caption.lists import MEDIA, lengths_of
 from winnow.filters.caption.pages.crawl import (
     LOADED,
     PAGE,
+    REFUSING,
     SHOWN,
     Loading,
     image_keys,
     keys_of,
     kind_of,
     loadings_of,
+    of_kind,
     referrers_of,
 )
 from winnow.filters.extraction.placed_text import CONTEXT_CHARACTERS
 from winnow.filters.operators import ANSWERS, STATUS, Assets, Kernel, RowLookup, TextOperator
+from winnow.filters.page.opt_out import FETCHED_AT, METADATA, OptOutConfig, opt_out
 from winnow.schemas.recipe.checks import Between, NotEmpty
 from winnow.schemas.rows.duplicates import NO_MEDIA
 from winnow.schemas.rows.samples import CAPTION
 
 URL = "samples.url"
-METADATA = "samples.metadata"
 NO_PAGE = "no_page"  # no page of the store shows the picture
 
 WRITES = pa.schema(
@@ -45,6 +47,7 @@ WRITES = pa.schema(
         pa.field("urls", pa.list_(pa.string())),  # of each caption, the address of its page
         pa.field("pages", pa.int32()),  # all pages of the store that show the picture, also beyond `max_pages`
         pa.field("referrers", pa.list_(pa.string())),  # the pages, in the store or not, on which the crawl found it
+        pa.field("opted_out", pa.int32()),  # of these pages, those that opt out for themselves or for their pictures
     ]
 )
 
@@ -59,6 +62,8 @@ MOST_CAPTIONS: Final = 64  # per picture: a page may show one many times, each t
 MOST_LISTED: Final = 16  # referrers of a picture
 
 MOST_WORD: Final = 40  # characters; a longer one is not a word that was cut
+
+_OPT_OUTS: Final = OptOutConfig(counts=(*OptOutConfig().counts, "noimageai"), max_signals=0)
 
 Origin = Literal["alt", "figcaption", "title", "context", "page_title"]
 _TITLE: Final = "page_title"
@@ -81,14 +86,16 @@ class PageConfig:
 
 
 def wanted_keys(_config: PageConfig, batch: pa.RecordBatch) -> pa.Array:
-    """For each picture, the keys of its address as shown and as loaded, and of the pages on which it was found."""
+    """For each picture, the keys of its address as shown and as loaded, and of the pages on which it was found; and
+    those under which pages opt out."""
     urls = batch.column(URL).filter(pa.array(lengths_of(batch.column(MEDIA)) > 0))
     pages = pa.array(list(chain(*referrers_of(batch.column(METADATA)))), pa.string())
-    return pa.concat_arrays([keys_of(urls, SHOWN), keys_of(urls, LOADED), keys_of(pages, PAGE)])
+    kinds = (urls, SHOWN), (urls, LOADED), (pages, PAGE), (urls, REFUSING), (pages, REFUSING)
+    return pa.concat_arrays([keys_of(addresses, kind) for addresses, kind in kinds])
 
 
 def offered_keys(config: PageConfig, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], pa.Array]:
-    """The addresses of each page's images, its own, and those in its list of loaded pictures."""
+    """The addresses of each page's images, its own, and those in its list of loaded pictures; again if it opts out."""
     showing, shown, *_ = _images(config, batch)
     pages = np.flatnonzero(batch.column(_columns(config)[0]).is_valid().to_numpy(zero_copy_only=False))
     own = keys_of(batch.column(URL).take(pa.array(pages)), PAGE)
@@ -97,7 +104,10 @@ def offered_keys(config: PageConfig, batch: pa.RecordBatch) -> tuple[NDArray[np.
     rows = np.concatenate([showing, pages, np.array([row for row, _ in lists], np.int64)])
     keys = pa.concat_arrays([shown, own, loaded])
     there = keys.is_valid()
-    return rows[there.to_numpy(zero_copy_only=False)], keys.filter(there)
+    rows, keys = rows[there.to_numpy(zero_copy_only=False)], keys.filter(there)
+    refusing = np.flatnonzero(np.isin(rows, _opting_out(batch, rows)))
+    refused = of_kind(keys.take(pa.array(refusing)), REFUSING)
+    return np.concatenate([rows, rows[refusing]]), pa.concat_arrays([keys, refused])
 
 
 def answers_for(config: PageConfig, batch: pa.RecordBatch, rows: NDArray[np.int64], keys: pa.Array) -> pa.RecordBatch:
@@ -200,6 +210,7 @@ def _layer(batch: pa.RecordBatch, shown: Mapping[bytes, _Shown]) -> pa.RecordBat
         held,
         keys_of(urls, SHOWN).to_pylist(),
         keys_of(urls, LOADED).to_pylist(),
+        keys_of(urls, REFUSING).to_pylist(),
         referrers_of(batch.column(METADATA)),
         strict=True,
     )
@@ -208,7 +219,11 @@ def _layer(batch: pa.RecordBatch, shown: Mapping[bytes, _Shown]) -> pa.RecordBat
 
 
 def _row(
-    shown: Mapping[bytes, _Shown], address: bytes | None, loaded: bytes | None, found_on: Sequence[str]
+    shown: Mapping[bytes, _Shown],
+    address: bytes | None,
+    loaded: bytes | None,
+    refused: bytes | None,
+    found_on: Sequence[str],
 ) -> dict[str, Any]:
     """The captions come from pages that show the picture's address; without any, from those it was found on."""
     by = shown.get(address) if address else None
@@ -220,8 +235,18 @@ def _row(
     row["referrers"] = list(dict.fromkeys((*found_on, *listed)))[:MOST_LISTED] or None
     if by is not None:
         row["captions"], row["urls"] = [one for one, _ in by.captions], [url for _, url in by.captions]
-        row["pages"] = min(by.count, np.iinfo(np.int32).max)
+        refusing = (refused, *keys_of(pa.array(found_on, pa.string()), REFUSING).to_pylist())
+        opted_out = max((shown[key].count for key in refusing if key in shown), default=0)
+        row["pages"], row["opted_out"] = (min(count, np.iinfo(np.int32).max) for count in (by.count, opted_out))
     return row
+
+
+def _opting_out(batch: pa.RecordBatch, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Those of these rows whose pages opt out."""
+    rows = np.unique(rows)
+    said = opt_out(batch.select([METADATA, FETCHED_AT]).take(pa.array(rows)), _OPT_OUTS).column("opted_out")
+    refusing: NDArray[np.bool_] = said.fill_null(False).to_numpy(zero_copy_only=False)
+    return rows[refusing]
 
 
 def _loadings(batch: pa.RecordBatch) -> dict[int, Loading]:
@@ -252,10 +277,11 @@ OPERATOR = TextOperator(
     name="caption.page",
     # 2: pages of the whole store; 3: also pages on which the crawler found a picture; 4: titles of all
     # 5: the text around a picture begins and ends with whole words
-    version=6,  # 6: every address that a page gives for a picture
+    # 6: every address that a page gives for a picture
+    version=7,  # 7: how many of the pages opt out
     summary="what the pages that show a picture say of it: alternative text, caption, title, text around",
     config=PageConfig,
-    reads=lambda config: (*_columns(config), URL, MEDIA, METADATA),
+    reads=lambda config: (*_columns(config), URL, MEDIA, METADATA, FETCHED_AT),
     writes=lambda _: WRITES,
     load=_load,
     lookup=RowLookup(

@@ -22,6 +22,7 @@ SHOWN: Final = 0  # the address of a picture that pages show
 LOADED: Final = 1  # the address of a picture that a browser loaded for a page
 PAGE: Final = 2  # the address of a page on which a picture was found
 SHOWING: Final = 3  # the address of a picture, offered by pages that show it: so they are counted
+REFUSING: Final = 3  # of a picture or a page, offered by pages that opt out; no operator asks for this and `SHOWING`
 _URL = "samples.url"
 _RULES: Final = CanonicalConfig(routes=True)  # no picture has a route, and no crawler reports a page's
 _BYTES: Final = 16

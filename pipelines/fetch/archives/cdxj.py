@@ -43,6 +43,7 @@ COLUMNS: Final = pa.schema(
 MAX_LINE: Final = 1 << 20
 _HEADER: Final = b"!"  # a line that says which form the file has
 _ROWS: Final = 65_536
+_DIGITS: Final = 18  # of a number that a column holds
 _TEXTS: Final = {
     "content_digest": "digest",
     "content_mime_type": "mime",
@@ -108,28 +109,35 @@ def _row(file: str, number: int, line: bytes) -> dict[str, Any]:
 
 
 def _captured(found: Mapping[str, Any], key: str | None = None, moment: str | None = None) -> dict[str, Any]:
-    """A line's capture; KeyError or ValueError if its place is missing or none."""
-    url = str(found["url"])
+    """A line's capture; KeyError with the name of what is missing or none of its address and its place."""
+    url = _text(found, "url")
     status = str(found.get("status") or "")
     row = {column: None if (text := found.get(name)) is None else str(text) for column, name in _TEXTS.items()}
     return row | {
-        "url_surtkey": key or found.get("urlkey"),
+        "url_surtkey": key or str(found.get("urlkey", "")),
         "url": url,
         "url_host_registered_domain": registered_domain(url),
         "fetch_time": _moment(str(moment or found.get("timestamp") or "")),
         "fetch_status": int(status) if status.isdigit() and len(status) < 4 else None,
-        "warc_filename": str(found["filename"]),
+        "warc_filename": _text(found, "filename"),
         "warc_record_offset": _bytes(found, "offset", 0),
         "warc_record_length": _bytes(found, "length", 1),
     }
 
 
-def _bytes(found: Mapping[str, Any], name: str, least: int) -> int:
-    """A number of bytes; KeyError if it is none, or less than there can be."""
-    text = str(found[name])
-    if not text.isdecimal() or not least <= int(text[:20]) < 1 << 63:
+def _text(found: Mapping[str, Any], name: str) -> str:
+    value = found[name]
+    if not value or not isinstance(value, str):
         raise KeyError(name)
-    return int(text)
+    return value
+
+
+def _bytes(found: Mapping[str, Any], name: str, least: int) -> int:
+    """A count of bytes, which servers write as text."""
+    written = str(found[name])
+    if not written.isdecimal() or len(written) > _DIGITS or int(written) < least:
+        raise KeyError(name)
+    return int(written)
 
 
 def _moment(text: str) -> datetime | None:

@@ -23,30 +23,41 @@ from winnow.filters.caption.page import (
 )
 from winnow.filters.operators import ANSWERS
 from winnow.schemas.rows.extraction import EXTRACTION
-from winnow.schemas.rows.samples import SAMPLES
+from winnow.schemas.rows.samples import SAMPLES, TIMESTAMP
 
 NAMES = OPERATOR.reads(PageConfig())
 TYPES = [
     *(EXTRACTION.field(name).type for name in ("images", "language", "title")),
     *(SAMPLES.field(name).type for name in ("url", "media", "metadata")),
+    TIMESTAMP,
 ]
 
 
 def page(
-    url: str, *images: dict[str, str], language: str | None = None, title: str | None = None
+    url: str, *images: dict[str, str], language: str | None = None, title: str | None = None, opt_out: str = ""
 ) -> tuple[object, ...]:
-    return ([dict.fromkeys(TYPES[0].value_type.names) | image for image in images], language, title, url, [], "{}")
+    shown = [dict.fromkeys(TYPES[0].value_type.names) | image for image in images]
+    metadata = json.dumps({"opt_out": {"headers": {"x-robots-tag": [opt_out]} if opt_out else {}}})
+    return (shown, language, title, url, [], metadata, None)
 
 
 def loading(url: str, *images: str) -> tuple[object, ...]:
     """The row of a record that lists what a page loaded."""
-    return (None, None, None, f"urn:pageinfo:{url}", [], json.dumps({"warc_page": {"url": url, "images": images}}))
+    return (
+        None,
+        None,
+        None,
+        f"urn:pageinfo:{url}",
+        [],
+        json.dumps({"warc_page": {"url": url, "images": images}}),
+        None,
+    )
 
 
 def picture(url: str | None, *referrers: str) -> tuple[object, ...]:
     reference = {"path": "a", "offset": 0, "length": 1, "container": "warc", "member": None, "etag": None}
     metadata = json.dumps({"warc_referrers": referrers} if referrers else {})
-    return (None, None, None, url, [{"mime": "image/png", "ref": reference}], metadata)
+    return (None, None, None, url, [{"mime": "image/png", "ref": reference}], metadata, None)
 
 
 def layer(*rows: tuple[object, ...], config: PageConfig | None = None, cut: int = 2) -> list[dict[str, object]]:
@@ -103,6 +114,7 @@ def test_a_picture_has_what_its_page_says_of_it() -> None:
         "urls": ["https://e.org/"] * 4,
         "pages": 1,
         "referrers": None,
+        "opted_out": 0,
     }
     assert other == none == dict.fromkeys(found) | {"status": "no_page"}
 
@@ -122,9 +134,30 @@ def test_where_no_page_shows_a_picture_the_pages_count_on_which_the_crawler_foun
         "urls": ["http://e.org/cats"],
         "pages": 1,
         "referrers": ["https://e.org/cats", "http://e.org/not-crawled"],
+        "opted_out": 0,
     }
     assert unknown == dict.fromkeys(found) | {"status": "no_page", "referrers": ["http://e.org/not-crawled"]}
     assert (both["captions"], both["pages"]) == ([title], 1)  # two ways to write one address
+
+
+@pytest.mark.parametrize(
+    ("said", "refuses"),
+    [("noimageai", 1), ("noai", 1), ("no-ai", 1), ("noindex", 0), ("noarchive, nofollow", 0), ("", 0)],
+)
+def test_of_all_pages_that_show_a_picture_those_are_counted_that_opt_out(said: str, refuses: int) -> None:
+    cat = {"src": "http://e.org/cat.png", "alt": "A cat"}
+    pages = [page(f"http://e.org/{number}", cat, opt_out=said if number in (5, 8) else "") for number in range(9)]
+    found_on = page("http://e.org/owls", title="Owls", opt_out=said)
+    *_, shown, owl, dog = layer(
+        *pages,
+        found_on,
+        page("http://e.org/9", {"src": "http://e.org/dog.png", "alt": "A dog"}),
+        picture("http://e.org/cat.png"),
+        picture("http://e.org/owl.png", "http://e.org/owls"),
+        picture("http://e.org/dog.png"),
+        config=PageConfig(max_pages=2),
+    )
+    assert [(one["pages"], one["opted_out"]) for one in (shown, owl, dog)] == [(9, 2 * refuses), (1, refuses), (1, 0)]
 
 
 def test_pages_that_show_a_picture_go_before_those_on_which_it_was_found() -> None:
@@ -168,8 +201,8 @@ def test_titles_of_pages_stand_behind_what_any_page_says_of_the_picture() -> Non
     ['{"warc_referrers": 3}', '{"warc_referrers": [1, null, {}]}', '["warc_referrers"]', '{"warc_referrers": ["?"]}'],
 )
 def test_metadata_of_other_sources_under_the_same_name_are_not_believed(metadata: str) -> None:
-    *rest, _ = picture("http://e.org/cat.png")
-    (found,) = layer((*rest, metadata))
+    *rest, _, moment = picture("http://e.org/cat.png")
+    (found,) = layer((*rest, metadata, moment))
     assert found["status"] == "no_page"
 
 

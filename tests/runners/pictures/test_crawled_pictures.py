@@ -13,18 +13,10 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from tests.faults.winnow import assert_clean, ended, run_here
-from tests.filters.video.drawn import encoded, scene
 from tests.messages import assert_told
-from tests.pipelines.fetch.farm.farm import Farm
-from tests.pipelines.fetch.farm.farm import page as answer
 from tests.runners.test_annotate import table
-from winnow.pipelines.binding.bound_recipe import bind
-from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import meetings
-from winnow.runners.stages.fetching import Wanted, fetch
 from winnow.runners.stages.running.engine_jobs import EngineJobs
-from winnow.runners.terminal.console import TerminalConsole
-from winnow.schemas.recipe import load_recipe
 
 pytestmark = pytest.mark.processes
 
@@ -269,56 +261,3 @@ def test_captions_that_do_not_exist_are_one_line(folder: Path) -> None:
         "caption.page.captions",
         whole=True,
     )
-
-
-LIVE = """
-version: 1
-store: {path: store, seed: 7}
-sources:
-  crawl: {addresses: {file: list.txt}, class: web}
-fetch: {contact: "mailto:crawler@example.org", allow_hosts: [a.example, b.example, c.example], seconds_between: 0}
-extract: {main: {}}
-text: coalesce(extract.main.text, samples.text)
-captions: coalesce(samples.captions, caption.page.captions)
-annotate: [caption.page, caption.length, image.geometry, page.opt_out]
-"""
-
-
-def test_pictures_and_a_film_that_sites_are_asked_for_are_tied_to_their_pages(tmp_path: Path) -> None:
-    """Also those of another host than the page's; what a header or robots.txt refuses is not there."""
-    film = encoded([scene(number) for number in range(3)])
-    shown = "".join(
-        f'<p>A word.<img src="{path}" alt="{path}">' for path in ("/cat.jpg", "//b.example/dog.jpg", "/no.jpg")
-    )
-    kept_back = (
-        '<html><head><meta name="robots" content="noai"></head><body><img src="/eye.jpg" alt="An eye"></body></html>'
-    )
-    paths = ["a.example/page", "a.example/cat.jpg", "a.example/no.jpg", "a.example/film.mkv", "b.example/dog.jpg"]
-    paths += ["c.example/page", "c.example/eye.jpg", "c.example/private/a.jpg"]
-    (tmp_path / "list.txt").write_text("".join(f"http://{path}\n" for path in paths))
-    (tmp_path / "recipe.yaml").write_text(LIVE)
-    picture = {width: answer(jpeg(width), mime="image/jpeg") for width in (60, 61, 62)}
-    with Farm() as farm:
-        refused = answer(jpeg(63), mime="image/jpeg", headers={"X-Robots-Tag": "noai"})
-        page = answer(f'<html lang="en"><body>{shown}<video src="/film.mkv"></video></body></html>')
-        moving = answer(film, mime="video/x-matroska")
-        farm.site("a.example", {"/page": page, "/cat.jpg": picture[60], "/no.jpg": refused, "/film.mkv": moving})
-        farm.site("b.example", {"/dog.jpg": picture[61]})
-        robots = answer("User-agent: *\nDisallow: /private/\n", mime="text/plain")
-        farm.site("c.example", {"/page": answer(kept_back), "/eye.jpg": picture[62], "/robots.txt": robots})
-        asked = Wanted(look_up=farm.look_up, tls=farm.tls())
-        fetch(bind(load_recipe(tmp_path / "recipe.yaml")), Engine(), TerminalConsole(quiet=True), asked)
-    assert not any(visit.target.startswith("/private") for visit in farm.visits)
-    ended(run_here(tmp_path, "run", "recipe.yaml", "--workers", "2"))
-    assert_clean(tmp_path)
-    rows = table(tmp_path, "samples").to_pylist()
-    kinds = {row["url"].removeprefix("http://"): row["modality"] for row in rows}
-    kept = {"a.example/page": "text", "a.example/cat.jpg": "image", "a.example/film.mkv": "video"}
-    assert kinds == {**kept, "b.example/dog.jpg": "image", "c.example/eye.jpg": "image"}
-    said = {
-        row["url"].removeprefix("http://"): [one["text"] for one in found["captions"] or () if one["origin"] == "alt"]
-        for row, found in zip(rows, table(tmp_path, "caption.page").to_pylist(), strict=True)
-    }
-    assert said["a.example/cat.jpg"] == ["/cat.jpg"]
-    assert said["b.example/dog.jpg"] == ["//b.example/dog.jpg"]
-    assert said["c.example/eye.jpg"] == []  # its page was refused

@@ -12,6 +12,7 @@ import pytest
 from tests.messages import assert_refused
 from tests.pipelines.fetch.archives.loopback import NAME, Crawl, pages, surt
 from tests.pipelines.fetch.archives.test_archives import ask
+from winnow.pipelines.fetch.archives.cdxj import index_of_cdxj
 from winnow.pipelines.fetch.archives.stage import ArchiveAsk, ArchivePlan, fetch_archive, plan_archive
 from winnow.pipelines.fetch.log import read_log
 from winnow.schemas.errors import RecipeError, SourceError
@@ -112,6 +113,53 @@ def test_a_cdxj_file_names_the_records(tmp_path: Path, crawl: Crawl, form: str) 
     where = "content_languages = 'isl'"
     _, plan, ends = fetched(tmp_path / "out", crawl, cdxj=str(tmp_path / f"list.{form}"), where=where, robots=False)
     assert plan.records == ends["fetched", "ok"] == sum(row["content_languages"] == "isl" for row in rows)
+
+
+CAPTURE = {"url": "https://a.is/", "filename": "a.warc.gz", "offset": "7", "length": "9"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        json.dumps(CAPTURE)[:40],
+        '{"url": "https://a.is/", "offset": }',
+        '["https://a.is/"]',
+        "\0" * 40,
+        " CDX N b a m s k r M S V g",
+        json.dumps(CAPTURE | {"mime": "x" * (2 << 20)}),
+        *(
+            json.dumps(CAPTURE | changed)
+            for changed in (
+                {"offset": "-1"},
+                {"offset": -1},
+                {"offset": 1.5},
+                {"offset": True},
+                {"offset": "1_0"},
+                {"offset": "9" * 30},
+                {"offset": "9" * 5000},
+                {"offset": None},
+                {"length": "0"},
+                {"length": "-9"},
+                {"length": ""},
+                {"filename": None},
+                {"filename": ""},
+                {"filename": 7},
+                {"url": None},
+                {"url": ["https://a.is/"]},
+            )
+        ),
+        *(json.dumps({name: CAPTURE[name] for name in CAPTURE if name != gone}) for gone in CAPTURE),
+    ],
+)
+def test_a_line_of_a_cdxj_file_that_is_no_capture_is_refused_by_its_number(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "list.cdxj"
+    file.write_text(f"{json.dumps(CAPTURE)}\n{line}\n")
+    with pytest.raises(SourceError) as caught:
+        index_of_cdxj(str(file), tmp_path)
+    said = str(caught.value)
+    assert said.startswith(f"{file}:2: ")
+    assert "expected lines such as is,example)/ 20261001120000 {" in said
+    assert len(said) < 400 + len(str(file))
 
 
 @pytest.mark.parametrize(
