@@ -74,9 +74,6 @@ def test_pictures_know_their_pages_and_what_these_refuse(tmp_path: Path) -> None
         names = ("cat", "cow", "fox", "private/owl", "elk")
         listed = [f"http://a.example/{name}.jpg" for name in names]
         listed += [f"http://cdn.example/{one}" for one in ("dog.jpg", "film.mkv")]
-            *(f"http://a.example/{name}.jpg" for name in names),
-            *(f"http://cdn.example/{one}" for one in ("dog.jpg", "film.mkv")),
-        ]
         (tmp_path / "pictures.txt").write_text("\n".join(listed))
         fetch(bound, Engine(), QUIET, Wanted(("pictures",), look_up=farm.look_up))
     ingest(bound, Engine(workers=1), QUIET)
