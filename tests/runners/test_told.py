@@ -50,7 +50,12 @@ _MEASURED = (  # by a clock, or of compressed bytes
     (re.compile(r"[\d.]+ s\b"), "N s"),
     (re.compile(r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?\b"), "TIME"),
 )
-_MEASURED_KEYS = frozenset({"runs"})  # their times
+_MEASURED_KEYS = frozenset({"runs", "estimate"})  # their times, and what follows from them
+_OF_FILMS = re.compile(
+    r"card: \|  \||audit: ok|mix: plan|stats: [\w-]+: generation|stats: Layers|audit --json\.proved"
+    r"|report: (head|mixture|layers)"
+)
+"""What has hashes or sizes of films, whose bytes depend on the machine's codecs."""
 
 
 def told(folder: Path, recipe: str, words: str) -> str:
@@ -156,4 +161,6 @@ def test_all_that_commands_tell_of_the_bundled_media_is_as_it_was(tmp_path: Path
 
     lines = [line for command in OF_MEDIA for line in of_tables(tmp_path, recipe, command)]
     lines += of_json(tmp_path, recipe, "audit") + of_report(tmp_path, recipe)
+    if recipe == CLIP_RECIPE:
+        lines = [line for line in lines if not _OF_FILMS.match(line)]
     assert_as_kept(recipe.removesuffix(".yaml"), "\n".join(lines) + "\n")
