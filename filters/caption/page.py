@@ -32,7 +32,7 @@ from winnow.filters.caption.pages.crawl import (
 )
 from winnow.filters.extraction.placed_text import CONTEXT_CHARACTERS
 from winnow.filters.operators import ANSWERS, STATUS, Assets, Kernel, RowLookup, TextOperator
-from winnow.filters.page.opt_out import FETCHED_AT, METADATA, OptOutConfig, opt_out
+from winnow.filters.web.rights.opt_outs import FETCHED_AT, METADATA, OptOutConfig, opt_out
 from winnow.schemas.recipe.checks import Between, NotEmpty
 from winnow.schemas.rows.duplicates import NO_MEDIA
 from winnow.schemas.rows.samples import CAPTION

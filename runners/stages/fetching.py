@@ -11,7 +11,7 @@ from rich.console import Console
 
 from winnow.filters.extras import required_package
 from winnow.filters.page.opt_out import OPERATOR as OPT_OUT
-from winnow.filters.page.opt_out import OptOutConfig
+from winnow.filters.web.rights.opt_outs import OptOutConfig
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.pipelines.binding.sources import source_root, store_record, unfetched_source
 from winnow.pipelines.fetch.archives.references import RangedObjects

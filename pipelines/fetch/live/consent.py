@@ -17,8 +17,8 @@ import orjson
 import pyarrow as pa
 
 from winnow.filters.extraction.charset import decode_page
-from winnow.filters.page.opt_out import FETCHED_AT, METADATA, OptOutConfig, opt_out
 from winnow.filters.web.rights.host_files import host_file_line, is_page
+from winnow.filters.web.rights.opt_outs import FETCHED_AT, METADATA, OptOutConfig, opt_out
 from winnow.filters.web.rights.paths import one_spelling
 from winnow.filters.web.rights.robots_txt import EVERYBODY, RobotsFile, groups_of, read_robots
 from winnow.filters.web.rights.site_rules import Groups, groups_for, path_rules

@@ -15,7 +15,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from winnow.filters.page.opt_out import OptOutConfig
+from winnow.filters.web.rights.opt_outs import OptOutConfig
 from winnow.pipelines.fetch.live.client import Client
 from winnow.pipelines.fetch.live.consent import Refusal, stated_refusal
 from winnow.pipelines.fetch.live.exchange import Conditions, Failed, Followed, Response, outcome_of_status

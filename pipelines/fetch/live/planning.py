@@ -18,7 +18,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from winnow.filters.page.opt_out import OptOutConfig
+from winnow.filters.web.rights.opt_outs import OptOutConfig
 from winnow.pipelines.fetch.live.addresses import read_addresses
 from winnow.pipelines.fetch.live.exchange import Failed
 from winnow.pipelines.fetch.live.places import place_of

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from winnow.filters.page.opt_out import OPERATOR, OptOutConfig, opt_out
+from winnow.filters.page.opt_out import OPERATOR
+from winnow.filters.web.rights.opt_outs import OptOutConfig, opt_out
 from winnow.schemas.identity import Json, canonical_json
 from winnow.schemas.rows.samples import TIMESTAMP
 from winnow.schemas.safety import subcategories

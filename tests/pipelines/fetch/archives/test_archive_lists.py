@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.messages import assert_refused
 from tests.pipelines.fetch.archives.loopback import NAME, Crawl, pages, surt
 from tests.pipelines.fetch.archives.test_archives import ask
 from winnow.pipelines.fetch.archives.cdxj import index_of_cdxj
@@ -160,17 +159,6 @@ def test_a_line_of_a_cdxj_file_that_is_no_capture_is_refused_by_its_number(tmp_p
     assert said.startswith(f"{file}:2: ")
     assert "expected lines such as is,example)/ 20261001120000 {" in said
     assert len(said) < 400 + len(str(file))
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"offset": "-1"}, {"length": "0"}, {"length": "-7"}, {"offset": 1.5}, {"offset": str(2**63)}, {"length": None}],
-)
-def test_a_line_of_a_cdxj_file_without_a_place_is_told(tmp_path: Path, crawl: Crawl, wrong: dict[str, object]) -> None:
-    told = {"url": "https://a.is/", "filename": "a.warc.gz", "offset": "0", "length": "9"}
-    (tmp_path / "list.cdxj").write_text(f"is,a)/ 20261001000000 {json.dumps(told | wrong)}\n")
-    with assert_refused(SourceError, f"list.cdxj:1: no {next(iter(wrong))!r} in"):
-        fetched(tmp_path / "out", crawl, cdxj=str(tmp_path / "list.cdxj"), robots=False)
 
 
 @pytest.mark.parametrize(
