@@ -10,11 +10,12 @@ import itertools
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO, Self, TypeVar
 
 from winnow.pipelines.processes.identity import Process
 from winnow.pipelines.store.facade import ObjectInfo
@@ -22,6 +23,8 @@ from winnow.pipelines.store.names import file_name, object_name
 from winnow.schemas.errors import StoreError
 
 UNFINISHED = ".tmp"
+T = TypeVar("T")
+_PLACING_TRIES = 100  # of a name in a folder that others remove meanwhile
 _serial = itertools.count()
 _NOWHERE = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP))  # removed since it was listed, or a link to nothing
 
@@ -81,8 +84,7 @@ class LocalStore:
         target = self._file(path)
         unfinished = self._unfinished(content)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(unfinished, target)
+            _placed(target, partial(os.replace, unfinished, target))
         finally:
             unfinished.unlink(missing_ok=True)
 
@@ -93,12 +95,10 @@ class LocalStore:
             return False
         unfinished = self._unfinished(content)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)  # a file in its place is an error, not the winner
-            with suppress(FileExistsError):
-                os.link(unfinished, target)
-                sync(target.parent)
-                return True
-            return False
+            if is_first := _placed(target, partial(_linked, unfinished, target)):
+                with suppress(FileNotFoundError):  # another process has already removed the object and its folder
+                    sync(target.parent)
+            return is_first
         finally:
             unfinished.unlink(missing_ok=True)
 
@@ -198,6 +198,31 @@ class LocalStore:
                 return None
             raise
         return ObjectInfo(path, status.st_size, str(status.st_mtime_ns)) if stat.S_ISREG(status.st_mode) else None
+
+
+def _placed(target: Path, place: Callable[[], T]) -> T:
+    """What `place` returns, called while the target's folder exists.
+
+    Whoever deletes a folder's last object removes the folder too, which may happen at any time in between.
+    """
+    tries = 0
+    while True:
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            return place()
+        except (FileNotFoundError, FileExistsError):  # or a file lies in the folder's place, and stays there
+            tries += 1
+            if tries == _PLACING_TRIES:
+                raise
+
+
+def _linked(unfinished: Path, target: Path) -> bool:
+    """Whether the target's name was free; a file in its folder's place is an error instead."""
+    try:
+        os.link(unfinished, target)
+    except FileExistsError:
+        return False
+    return True
 
 
 def _without_waiting(path: str, flags: int) -> int:

@@ -62,6 +62,22 @@ def test_exactly_one_of_racing_writers_wins(objects: ObjectStore) -> None:
         assert objects.read(path) == b"%d" % won.index(True)
 
 
+def test_writers_in_a_folder_are_not_hindered_by_who_removes_its_last_object(tmp_path: Path) -> None:
+    objects = LocalStore(tmp_path, durable=False)
+
+    def come_and_go(writer: int) -> None:
+        for turn in range(250):
+            path = f"beats/layers/of/{writer}"
+            if turn % 2:
+                objects.put(path, b"here")
+            else:
+                assert objects.put_if_absent(path, b"here")
+            objects.delete(path)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(come_and_go, range(4)))
+
+
 def test_listing_is_by_prefix_and_sorted(objects: ObjectStore) -> None:
     for path in ("b/2", "b/1", "a", "b-1", "b/3/c"):
         objects.put(path, b".")
