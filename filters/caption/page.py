@@ -6,9 +6,9 @@ pages on which the crawler found the picture count. Page and picture may be in d
 matched by digests of addresses (`RowLookup`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import Annotated, Any, Final, Literal
 
 import numpy as np
@@ -25,6 +25,7 @@ from winnow.filters.caption.pages.crawl import (
     Loading,
     image_keys,
     keys_of,
+    keys_of_kinds,
     kind_of,
     loadings_of,
     of_kind,
@@ -90,8 +91,7 @@ def wanted_keys(_config: PageConfig, batch: pa.RecordBatch) -> pa.Array:
     those under which pages opt out."""
     urls = batch.column(URL).filter(pa.array(lengths_of(batch.column(MEDIA)) > 0))
     pages = pa.array(list(chain(*referrers_of(batch.column(METADATA)))), pa.string())
-    kinds = (urls, SHOWN), (urls, LOADED), (pages, PAGE), (urls, REFUSING), (pages, REFUSING)
-    return pa.concat_arrays([keys_of(addresses, kind) for addresses, kind in kinds])
+    return pa.concat_arrays([*keys_of_kinds(urls, SHOWN, LOADED, REFUSING), *keys_of_kinds(pages, PAGE, REFUSING)])
 
 
 def offered_keys(config: PageConfig, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], pa.Array]:
@@ -205,38 +205,39 @@ def _distinct(
 
 def _layer(batch: pa.RecordBatch, shown: Mapping[bytes, _Shown]) -> pa.RecordBatch:
     held = (lengths_of(batch.column(MEDIA)) > 0).tolist()
-    urls = batch.column(URL)
-    asked = zip(
-        held,
-        keys_of(urls, SHOWN).to_pylist(),
-        keys_of(urls, LOADED).to_pylist(),
-        keys_of(urls, REFUSING).to_pylist(),
-        referrers_of(batch.column(METADATA)),
-        strict=True,
-    )
-    rows = [_row(shown, *one) if has else {STATUS.name: NO_MEDIA} for has, *one in asked]
+    own = _rows_of(keys_of_kinds(batch.column(URL), SHOWN, LOADED, REFUSING))
+    found_on = referrers_of(batch.column(METADATA))
+    pages = _rows_of(keys_of_kinds(pa.array(list(chain(*found_on)), pa.string()), PAGE, REFUSING))
+    asked = [(keys, on, list(islice(pages, len(on)))) for keys, on in zip(own, found_on, strict=True)]
+    rows = [_row(shown, *one) if has else {STATUS.name: NO_MEDIA} for has, one in zip(held, asked, strict=True)]
     return pa.RecordBatch.from_pylist(rows, schema=WRITES)
+
+
+def _rows_of(columns: Iterable[pa.Array]) -> Iterator[tuple[bytes | None, ...]]:
+    return zip(*(column.to_pylist() for column in columns), strict=True)
 
 
 def _row(
     shown: Mapping[bytes, _Shown],
-    address: bytes | None,
-    loaded: bytes | None,
-    refused: bytes | None,
+    own: tuple[bytes | None, ...],
     found_on: Sequence[str],
+    pages: Sequence[tuple[bytes | None, ...]],
 ) -> dict[str, Any]:
-    """The captions come from pages that show the picture's address; without any, from those it was found on."""
+    """The captions come from pages that show the picture's address; without any, from those it was found on.
+
+    `own`: the keys of its address, as shown, as loaded and as refused; `pages`: those of each address in `found_on`.
+    """
+    address, loaded, refused = own
     by = shown.get(address) if address else None
     if by is None and found_on:
-        keys = dict.fromkeys(keys_of(pa.array(found_on, pa.string()), PAGE).to_pylist())
-        by = _together([shown[key] for key in keys if key in shown])
+        by = _together([shown[key] for key in dict.fromkeys(key for key, _ in pages) if key and key in shown])
     listed = shown[loaded].pages if loaded and loaded in shown else ()
     row: dict[str, Any] = {STATUS.name: NO_PAGE if by is None else "ok"}
     row["referrers"] = list(dict.fromkeys((*found_on, *listed)))[:MOST_LISTED] or None
     if by is not None:
         row["captions"], row["urls"] = [one for one, _ in by.captions], [url for _, url in by.captions]
-        refusing = (refused, *keys_of(pa.array(found_on, pa.string()), REFUSING).to_pylist())
-        opted_out = max((shown[key].count for key in refusing if key in shown), default=0)
+        refusing = (refused, *(key for _, key in pages))
+        opted_out = max((shown[key].count for key in refusing if key and key in shown), default=0)
         row["pages"], row["opted_out"] = (min(count, np.iinfo(np.int32).max) for count in (by.count, opted_out))
     return row
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from winnow.filters.models.training.heads import LabelledVectors
 from winnow.pipelines.query.label_tables import Labels, name_of_text
-from winnow.pipelines.query.training_texts import LANGUAGE, Text, column_in, columns_of_rule, rows_of_store
+from winnow.pipelines.query.store_rows import rows_of_store
+from winnow.pipelines.query.training_texts import LANGUAGE, Text, column_in, columns_of_rule
 from winnow.pipelines.reading.chosen_text import first_text
 from winnow.pipelines.reading.columns import column_of
 from winnow.pipelines.reading.conditions import selected_rows

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from winnow.filters.duplicates.kind import ROWS, find_kind
 from winnow.pipelines.query.duplicates import Browser
-from winnow.pipelines.query.training_texts import rows_of_store
+from winnow.pipelines.query.store_rows import rows_of_store
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.tables import ROW_GROUP_ROWS
 from winnow.schemas.records import Generation
 from winnow.schemas.rows.duplicates import Kind, layer_of_kind
 from winnow.schemas.uint128 import words_of
@@ -60,7 +61,7 @@ def duplicates_of_sites(store: Store, generation: Generation, kind: Kind, names:
     """The duplicates of these sites, whose numbers are their places; all other rows count as one more site."""
     cluster, size = cluster_columns(kind)
     listed, found = pa.array(names, pa.string()), []
-    for block in rows_of_store(store, generation, [_DOMAIN, cluster, size]):
+    for block in rows_of_store(store, generation, [_DOMAIN, cluster, size], ROW_GROUP_ROWS):
         places = pc.fill_null(pc.index_in(block[_DOMAIN.name].cast(pa.string()), listed), len(names))
         found.append(clustered_rows(block[cluster.name], block[size.name], places.to_numpy(zero_copy_only=False)))
     return counted_sites(found, len(names) + 1)

@@ -15,16 +15,14 @@ from winnow.pipelines.ingest.formats import container_reader
 from winnow.pipelines.ingest.records import ReadLimits, Record, Unreadable
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.ingest.tables.lines import split_lines
+from winnow.pipelines.query.store_rows import rows_of_store
 from winnow.pipelines.reading.chosen_text import first_text
-from winnow.pipelines.reading.columns import Column, column_of, leaves, read_aligned
+from winnow.pipelines.reading.columns import Column, column_of
 from winnow.pipelines.reading.conditions import selected_rows
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
-from winnow.pipelines.store.hiding.scans import NOTHING
-from winnow.pipelines.store.tables import read_schema
 from winnow.schemas.errors import RecipeError, SourceError
-from winnow.schemas.problems import shown, suggestion
-from winnow.schemas.records import FilePart, Generation
+from winnow.schemas.problems import shown
+from winnow.schemas.records import FilePart
 from winnow.schemas.rules.conditions import ConditionError, columns_read
 
 LANGUAGE = "text.language.code"
@@ -32,7 +30,6 @@ LANGUAGE = "text.language.code"
 
 _FILES = re.compile(r".*\.(jsonl|ndjson|json|txt)(\.gz|\.zst)?|.*\.(parquet|pq)", re.IGNORECASE | re.DOTALL)
 _LINES = re.compile(r".*\.txt(\.gz|\.zst)?", re.IGNORECASE | re.DOTALL)
-_BATCH_ROWS = 1024
 _BLOCK_BYTES = 1 << 20
 
 Text: TypeAlias = tuple[str, str | None]
@@ -123,25 +120,6 @@ def texts_of_store(store: Store, texts: Sequence[str], rule: str, losses: Losses
         yield from _chosen(rows, rule, asked, texts, languages, losses)
 
 
-def rows_of_store(store: Store, generation: Generation, columns: Sequence[Column]) -> Iterator[dict[str, pa.Array]]:
-    """The rows of a generation in order of shards, in batches of columns by dotted name; forgotten ones are empty.
-
-    Raises:
-        RecipeError: A shard lacks a layer, or a layer a column.
-    """
-    manifests = {
-        layer: store.manifest(generation, layer).objects for layer in sorted({column.layer for column in columns})
-    }
-    hidden = hidden_rows(store, generation)
-    for shard in sorted(set().union(*manifests.values())):
-        lacking = next((layer for layer, objects in manifests.items() if shard not in objects), None)
-        if lacking:
-            raise RecipeError(f"{store.root}: shard {shard} has no layer {lacking}; run winnow annotate first")
-        objects = {layer: found[shard] for layer, found in manifests.items()}
-        _check_columns(store, objects, columns)
-        yield from read_aligned(store.objects, objects, columns, _BATCH_ROWS, hidden.get(shard, NOTHING).rows)
-
-
 def _chosen(
     rows: dict[str, pa.Array],
     rule: str,
@@ -177,12 +155,3 @@ def column_in(name: str, layers: Sequence[str], rule: str) -> Column:
             f"rule {shown(rule)}: no layer of the store has a column {shown(name)}; layers: {', '.join(layers)}"
         )
     return column
-
-
-def _check_columns(store: Store, objects: dict[str, str], columns: Sequence[Column]) -> None:
-    for layer, path in objects.items():
-        known = dict(leaves(read_schema(store.objects, path)))
-        for column in columns:
-            if column.layer == layer and column.leaf not in known:
-                names = [f"{layer}.{leaf}" for leaf in known]
-                raise RecipeError(f"unknown column {shown(column.name)}{suggestion(column.name, names)}")

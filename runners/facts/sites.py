@@ -18,8 +18,8 @@ from winnow.runners.tables.table import Column, Share, Table, table
 from winnow.runners.tables.units import COUNT, COUNTS, NAME, SHARE
 from winnow.schemas.records import Generation
 
-MOST_ROWS: Final = 50_000_000
-"""Of a store whose clusters are looked through for duplicates of sites: 12 bytes for each row that has one."""
+MOST_ROWS: Final = 10_000_000
+"""Of a store whose clusters are looked through for duplicates of sites: about 90 bytes for each row that has one."""
 WITHIN, ACROSS = "with a duplicate on the site", "on another"
 
 

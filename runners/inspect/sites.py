@@ -1,7 +1,5 @@
 """Duplicates of the sites that a page lists."""
 
-import numpy as np
-
 from winnow.pipelines.query.site_duplicates import (
     Clustered,
     SiteDuplicates,
@@ -37,8 +35,8 @@ def _counted(opened: Opened, frame: Frame, kind: Kind) -> SiteDuplicates:
     cluster, size = cluster_columns(kind)
 
     def read(at: int, block: Block) -> Clustered:
-        rows = np.arange(at, at + len(block[size.name]))
-        return clustered_rows(block[cluster.name], block[size.name], sites.codes[rows] + 1)
+        codes = sites.codes[at : at + len(block[size.name])] + 1
+        return clustered_rows(block[cluster.name], block[size.name], codes)
 
     found = [one for _, some in map_blocks(opened, frame, [cluster, size], read) for one in some]
     return counted_sites(found, len(sites.values) + 1)

@@ -1,6 +1,6 @@
 """Which page shows a picture: keys that match pages with pictures, and what other records of a crawl say of it.
 
-Keys are digests of canonical addresses, of four kinds that never equal each other.
+Keys are digests of canonical addresses, of five kinds that never equal each other.
 """
 
 from collections.abc import Mapping
@@ -22,11 +22,11 @@ SHOWN: Final = 0  # the address of a picture that pages show
 LOADED: Final = 1  # the address of a picture that a browser loaded for a page
 PAGE: Final = 2  # the address of a page on which a picture was found
 SHOWING: Final = 3  # the address of a picture, offered by pages that show it: so they are counted
-REFUSING: Final = 3  # of a picture or a page, offered by pages that opt out; no operator asks for this and `SHOWING`
+REFUSING: Final = 4  # the address of a picture or of a page, offered by pages that opt out
 _URL = "samples.url"
 _RULES: Final = CanonicalConfig(routes=True)  # no picture has a route, and no crawler reports a page's
 _BYTES: Final = 16
-_KINDS: Final = 3  # the bits of the last byte that hold the kind
+_KINDS: Final = 7  # the bits of the last byte that hold the kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,15 @@ def _texts(value: object, most: int) -> list[str]:
 
 def keys_of(urls: pa.Array, kind: int) -> pa.Array:
     """The key of each address; null if it is invalid."""
+    return keys_of_kinds(urls, kind)[0]
+
+
+def keys_of_kinds(urls: pa.Array, *kinds: int) -> list[pa.Array]:
+    """The same for each kind; what addresses have in common is found once."""
     digests = digests_of(urls)
     if not len(digests):
-        return pa.array([], KEYS)
-    return pc.if_else(digests.is_valid(), of_kind(digests, kind), None)
+        return [pa.array([], KEYS)] * len(kinds)
+    return [pc.if_else(digests.is_valid(), of_kind(digests, kind), None) for kind in kinds]
 
 
 def image_keys(images: pa.StructArray) -> tuple[pa.Array, NDArray[np.int64]]:

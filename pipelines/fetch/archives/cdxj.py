@@ -87,13 +87,17 @@ def _lines(file: str, pieces: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
         first, *others = piece.split(b"\n")
         rest += first
         for other in others:
-            if rest.strip() and not rest.startswith(_HEADER):
+            if _is_capture(rest):
                 yield number, bytes(rest)
             number, rest = number + 1, bytearray(other)
         if len(rest) > MAX_LINE:
             raise SourceError(f"{file}:{number}: longer than {MAX_LINE} bytes; expected {_EXPECTED}")
-    if rest.strip() and not rest.startswith(_HEADER):
+    if _is_capture(rest):
         yield number, bytes(rest)
+
+
+def _is_capture(line: bytearray) -> bool:
+    return bool(line.strip()) and not line.startswith(_HEADER)
 
 
 def _row(file: str, number: int, line: bytes) -> dict[str, Any]:
