@@ -82,7 +82,8 @@ def every(number: int, answer: Answer) -> Misbehave:
 def test_the_files_are_the_same_whatever_the_server_does(
     tmp_path: Path, crawl: Crawl, calm: dict[str, bytes], misbehave: Misbehave
 ) -> None:
-    asked, server = fetched(tmp_path, crawl, misbehave, attempts=8)
+    # Which of two open requests meets the next mischief is chance: eight times in a row it met the same one.
+    asked, server = fetched(tmp_path, crawl, misbehave, attempts=20)
     assert files_of(asked) == calm
     assert reasons(asked) == {"ok": 80}
     assert server.requests > 40
