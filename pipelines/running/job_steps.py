@@ -4,7 +4,7 @@ Blocks travel through files in the job's scratch folder, or as the recipe's `shu
 partitions there, for the progress.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -73,9 +73,16 @@ class JobSteps:
         yield from consume(partition, batches)
         report_partition(self.objects, self.scratch, name)
 
-    def store(self, name: str, numbers: PCollection[int], make: Callable[[int], Iterator[int]]) -> None:
-        """Call `make` with each number; it returns the numbers of what it has stored."""
-        done = numbers | name >> beam.FlatMap(partial(self._stored, name, make)).with_output_types(int)
+    def store(
+        self,
+        name: str,
+        numbers: PCollection[int],
+        make: Callable[[int], Iterator[int]],
+        hints: Mapping[str, str] | None = None,
+    ) -> None:
+        """Call `make` with each number; it returns the numbers of what it has stored. `hints`: Beam's, of resources."""
+        step = beam.FlatMap(partial(self._stored, name, make)).with_output_types(int)
+        done = numbers | name >> step.with_resource_hints(**(hints or {}))
         done | f"Return.{name}" >> beam.Reshuffle()
 
     def _stored(self, name: str, make: Callable[[int], Iterator[int]], number: int) -> Iterator[int]:

@@ -5,7 +5,7 @@ the same functions: starting a pipeline costs more than a small job.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import apache_beam as beam
 
@@ -89,6 +89,7 @@ class StoringJob:
     name: str
     tasks: int
     store: Callable[[int], Iterator[int]]
+    hints: Mapping[str, str] = field(default_factory=dict)  # Beam's, for the resources of its workers
 
     @property
     def parts(self) -> Mapping[str, int]:
@@ -97,7 +98,7 @@ class StoringJob:
 
     def build(self, pipeline: beam.Pipeline) -> None:
         """Add the job to a pipeline."""
-        self.steps.store(self.name, task_numbers(pipeline, self.tasks), self.store)
+        self.steps.store(self.name, task_numbers(pipeline, self.tasks), self.store, self.hints)
 
     def run_in_process(self) -> None:
         """Run the job in this process."""

@@ -15,7 +15,7 @@ from winnow.pipelines.binding.scores import BoundScore, Condition
 from winnow.pipelines.score.deciding.decision import measures_of
 from winnow.pipelines.score.examples import PLANTED, collect_examples
 from winnow.pipelines.score.trace import WeightTracer
-from winnow.pipelines.score.weights import WeightsContext, scored_shards
+from winnow.pipelines.score.weights import WeightsContext
 from winnow.scoring.protocol import Floats, Mismatching
 from winnow.scoring.selection.detection import Area, area_between
 
@@ -39,9 +39,8 @@ def plant_errors(context: WeightsContext, tracer: WeightTracer, bound: BoundScor
     task = tracer.task
     assert isinstance(task, Mismatching)
     condition = _scored_but_not_trusted(bound)
-    shards = scored_shards(context.state, tuple(dict.fromkeys((*bound.inputs, *condition.columns))))
     found = collect_examples(
-        context.store, task, bound, shards, condition, PLANTED, None, context.inputs, wanted=ROWS, held_out=True
+        context.store, task, bound, context.shards, condition, PLANTED, None, context.inputs, wanted=ROWS, held_out=True
     )
     half = found.count // 2
     if half < _FEWEST:

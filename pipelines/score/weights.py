@@ -127,6 +127,13 @@ def _training_rows(bound: BoundScore, condition: Condition, state: StoreState) -
     }
 
 
+def shards_to_prepare(bound: BoundScore, state: StoreState) -> list[ScoredShard]:
+    """Return every shard with all objects that making weights of it, and trying them, may read."""
+    conditions = (bound.reference_rows, bound.trajectory_rows, bound.target_rows)
+    columns = [column for one in conditions if one is not None for column in one.columns]
+    return scored_shards(state, tuple(dict.fromkeys((*bound.columns, *columns))))
+
+
 def scored_shards(state: StoreState, columns: tuple[Column, ...]) -> list[ScoredShard]:
     """Return every shard, sorted by name, with the objects of its samples and of the layers of these columns."""
     layers = {layer: state.layers[layer].objects for layer in layers_of(columns) if layer != layout.SAMPLES}
@@ -165,7 +172,7 @@ class WeightsContext:
     """Everything that making weights needs, apart from the score."""
 
     store: Store
-    state: StoreState
+    shards: Sequence[ScoredShard]  # from `shards_to_prepare`
     inputs: Inputs
     report: Report
 
@@ -222,9 +229,9 @@ def make_companions(context: WeightsContext, task: Contrastive, bound: BoundScor
     score = bound.entry.name
     if (found := find_weights(context.store, score, key, 1)) is not None:
         return found
-    shards, wanted = scored_shards(context.state, bound.columns), task.companion_count
+    wanted = task.companion_count
     collected = collect_examples(
-        context.store, task, bound, shards, bound.where, "companions", None, context.inputs, wanted=wanted
+        context.store, task, bound, context.shards, bound.where, "companions", None, context.inputs, wanted=wanted
     )
     arrays = task.companions(collected.examples) if collected.count else {}
     return _put(context.store, score, key, [arrays], collected.count)
@@ -239,9 +246,8 @@ def make_target(
     assert bound.target_rows is not None
     if (found := find_weights(context.store, entry.name, key, entry.checkpoints)) is not None:
         return found
-    shards = scored_shards(context.state, tuple(dict.fromkeys((*bound.inputs, *bound.target_rows.columns))))
     collected = collect_examples(
-        context.store, task, bound, shards, bound.target_rows, "target", target.max_samples, context.inputs
+        context.store, task, bound, context.shards, bound.target_rows, "target", target.max_samples, context.inputs
     )
     context.report(f"{entry.layer}  the target's gradient, of {collected.count:,} of {collected.matching:,} samples")
     at = (load_weights(context.store, path) for path in trajectory.objects)
@@ -289,10 +295,17 @@ def _train(
     training = entry.trajectory.training
     if what == "reference" and entry.reference is not None:
         training = entry.reference.training
-    shards = scored_shards(context.state, tuple(dict.fromkeys((*bound.inputs, *condition.columns))))
     held_out = False if what == "trajectory" and isinstance(task, Mismatching) else None
     collected = collect_examples(
-        context.store, task, bound, shards, condition, what, training.max_samples, context.inputs, held_out=held_out
+        context.store,
+        task,
+        bound,
+        context.shards,
+        condition,
+        what,
+        training.max_samples,
+        context.inputs,
+        held_out=held_out,
     )
     context.report(
         f"score.{entry.name}  training the {what} on {collected.count:,} of {collected.matching:,} samples"

@@ -1,7 +1,6 @@
 """Runs scores: prepares weights, scores each row at each checkpoint, and decides which rows to keep."""
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import cast
 
 from rich.console import Console
 
@@ -15,18 +14,15 @@ from winnow.pipelines.preflight.check import AskedScores, preflight
 from winnow.pipelines.reading.columns import MEDIA
 from winnow.pipelines.running.row_layers import load_layers, pending_shards
 from winnow.pipelines.score.keys import TraceLayer
-from winnow.pipelines.score.planted_errors import plant_errors
+from winnow.pipelines.score.preparing import Preparation, PreparingJob, prepare, put_given
 from winnow.pipelines.score.stage import load_trace, missing_layers, trace_layer
-from winnow.pipelines.score.trace import TraceContext, TraceRows, WeightTracer, among, weight_tracer
+from winnow.pipelines.score.trace import TraceContext, TraceRows
 from winnow.pipelines.score.weights import (
     WeightsContext,
-    find_weights,
-    load_weights,
-    make_companions,
     make_reference,
-    make_target,
     make_weights,
     record_use,
+    shards_to_prepare,
 )
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.leases.command_lease import slice_lease, writing_lease
@@ -37,14 +33,14 @@ from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.deciding import decide
 from winnow.runners.stages.publishing import Outcome, publish
 from winnow.runners.stages.recording import record_rows
+from winnow.runners.stages.running.engine_jobs import EngineJobs
 from winnow.runners.stages.running.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.slices import Slice, SliceDone, require_no_purge, sliced
 from winnow.runners.stages.store_stages import current_state
 from winnow.runners.terminal.progress.stage import inputs_of
 from winnow.runners.terminal.tables import print_remarks
 from winnow.schemas.errors import ScoreError, StageError, StoreError
-from winnow.schemas.records import StoredWeights, WeightKeys
-from winnow.scoring.protocol import Contrastive, Mismatching
+from winnow.schemas.records import StoredWeights
 
 
 def store_of_checked(recipe: BoundRecipe, console: Console) -> Store:
@@ -155,7 +151,7 @@ def _weights_context(
     def report(line: str) -> None:
         console.print(line)
 
-    return WeightsContext(store, state, _inputs(recipe, bound), report)
+    return WeightsContext(store, shards_to_prepare(bound, state), _inputs(recipe, bound), report)
 
 
 def _inputs(recipe: BoundRecipe, bound: BoundScore) -> Inputs:
@@ -202,60 +198,34 @@ def _context(
     if bound.kind.measures:
         return TraceContext(run.store, bound, None, (), None, inputs)
     context = _weights_context(run.store, recipe, state, bound, run.console)
-    task = bound.task()
-    with _weights_lock(run, bound, layer.weights):
-        reference, trajectory = make_weights(context, task, bound, layer.weights)
-        companions, scored, target = None, task, None
-        if bound.kind.contrastive:
-            contrastive = cast(Contrastive, task)
-            companions = make_companions(context, contrastive, bound, layer.weights.companions)
-            scored = among(run.store, task, companions)
-        if layer.weights.target:
-            target = make_target(context, scored, bound, layer.weights.target, trajectory)
-    weights = load_weights(run.store, reference.objects[0])
-    for number, path in enumerate(trajectory.objects, 1):  # reports a zero direction before workers start
-        try:
-            task.scorer(load_weights(run.store, path), weights, bound.entry.parameters)
-        except ScoreError as error:
-            given = f", {bound.trajectory[number - 1].file}" if bound.trajectory else ""
-            raise ScoreError(f"{bound.entry.layer}: checkpoint {number}{given}: {error}") from error
-    slopes = () if target is None else target.objects
-    traced = TraceContext(run.store, bound, reference.objects[0], trajectory.objects, companions, inputs, slopes)
-    if isinstance(task, Mismatching) and (not run.part or run.part.startswith("1-")):  # once, of all slices
-        _check_planted(context, weight_tracer(traced, task), bound)
+    plants = not run.part or run.part.startswith("1-")  # once, of all slices
+    preparation = Preparation(run.store, bound, layer.weights, inputs, plants)
+    with _weights_lock(run, preparation):
+        if run.engine.uses_nodes:
+            put_given(preparation, context)
+            _prepare_elsewhere(run, preparation, context)
+        else:
+            prepare(preparation, context)
+    traced = preparation.made()
+    if traced is None:
+        raise StageError(
+            f"{bound.entry.layer}: its weights are not in the store; run again: winnow score {recipe.file}"
+        )
     return traced
 
 
-def _check_planted(context: WeightsContext, tracer: WeightTracer, bound: BoundScore) -> None:
-    """Print how well each measure finds errors that are planted."""
-    found, layer = plant_errors(context, tracer, bound), bound.entry.layer
-    if found is None:
-        return
-    areas = ", ".join(f"{name} {one.value:.2f} ({one.low:.2f} to {one.high:.2f})" for name, one in found.areas.items())
-    context.report(
-        f"{layer}  {found.planted:,} samples given the label or caption of another, beside {found.unchanged:,} others; "
-        f"found by (area under the curve, 95 % interval): {areas}"
-    )
-    context.report(
-        f"{layer}  mean loss of the {found.unchanged:,} others: {found.trajectory_loss:.3f} by the trajectory, "
-        f"{found.reference_loss:.3f} by the reference"
-    )
-    if bound.reference and "alignment" in found.areas and found.areas["alignment"].low <= 0.5:
-        context.report(
-            f"{layer}  the given reference does not tell captions from exchanged ones: check that the task's layout, "
-            "size, colours and tokenizer are those that its weights were trained with"
-        )
+def _prepare_elsewhere(run: StageRun, preparation: Preparation, context: WeightsContext) -> None:
+    """Prepare a score on a worker, which may have a device that this machine lacks."""
+    jobs = EngineJobs(run, preparation.bound.entry.layer)
+    with jobs.folder("weights") as steps:
+        preparing = PreparingJob.of(steps, preparation, context)
+        jobs.on_engine(preparing.job)
+        for line in preparing.told():
+            context.report(line)
 
 
-def _weights_lock(run: StageRun, bound: BoundScore, keys: WeightKeys) -> AbstractContextManager[object]:
+def _weights_lock(run: StageRun, preparation: Preparation) -> AbstractContextManager[object]:
     """A lock, so that one slice prepares missing weights; other slices wait for it or end with a message."""
-    name = bound.entry.name
-    counts = {keys.reference: 1, keys.trajectory: bound.entry.checkpoints}
-    if keys.companions:
-        counts[keys.companions] = 1
-    if keys.target:
-        counts[keys.target] = bound.entry.checkpoints
-    unfinished = any(find_weights(run.store, name, key, count) is None for key, count in counts.items())
-    if not run.part or not unfinished:
+    if not run.part or preparation.made() is not None:
         return nullcontext()
-    return slice_lease(lambda: Share(run.store.objects, f"weights.{name}"))
+    return slice_lease(lambda: Share(run.store.objects, f"weights.{preparation.bound.entry.name}"))

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tests.runners.scores.stores import ONE, text_of
-from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.runners.stages.scoring import score
 from winnow.runners.stages.store_stages import ingest
 from winnow.schemas.recipe import load_recipe
@@ -34,8 +34,8 @@ score:
 NUMBER = r"([\d.]+) \(([\d.]+) to ([\d.]+)\)"
 
 
-def said_of(folder: Path, name: str, rows: int, web: int, *, shuffled: bool) -> list[str]:
-    """What is printed about planted errors; rows are sorted by their kind, or shuffled."""
+def labelled(folder: Path, name: str, rows: int, web: int, *, shuffled: bool) -> BoundRecipe:
+    """The recipe of a new store of texts of two kinds; rows are sorted by their kind, or shuffled."""
     (folder / name).mkdir()
     for file, count in (("web", web), ("books", 60)):
         made = []
@@ -47,9 +47,15 @@ def said_of(folder: Path, name: str, rows: int, web: int, *, shuffled: bool) -> 
             random.Random(3).shuffle(made)
         (folder / name / f"{file}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in made))
     (folder / f"{name}.yaml").write_text(RECIPE.format(name=name, rows=rows))
-    recipe, said = bind(load_recipe(folder / f"{name}.yaml")), io.StringIO()
+    recipe = bind(load_recipe(folder / f"{name}.yaml"))
     with open(os.devnull, "w") as silent:
         ingest(recipe, ONE, Console(file=silent))
+    return recipe
+
+
+def said_of(folder: Path, name: str, rows: int, web: int, *, shuffled: bool) -> list[str]:
+    """What is printed about planted errors."""
+    recipe, said = labelled(folder, name, rows, web, shuffled=shuffled), io.StringIO()
     score(recipe, ONE, Console(markup=False, soft_wrap=True, file=said, width=400))
     return [line for line in said.getvalue().splitlines() if "others" in line]
 
