@@ -78,6 +78,7 @@ class ArchivePlan:
     index_bytes: int
     not_in_index: int  # listed addresses or domains
     task_list: tuple[ArchiveTask, ...]
+    without_place: int = 0  # records that the query takes and to which the index gives no place of their own
 
     @property
     def tasks(self) -> int:

@@ -17,6 +17,8 @@ import pyarrow.dataset as ds
 
 from winnow.pipelines.fetch.archives.index import NEEDED
 from winnow.pipelines.fetch.archives.lists import Listed, add_normal_forms
+from winnow.pipelines.fetch.log import MAX_DETAIL, clean
+from winnow.pipelines.fetch.outcome import Decision, Outcome, Reason
 from winnow.pipelines.store.integrity.damage import first_line
 from winnow.schemas.errors import RecipeError, SourceError
 from winnow.schemas.problems import nearest, one_line, shown
@@ -42,6 +44,8 @@ CHOSEN: Final = pa.schema(
 DOMAIN: Final = "url_host_registered_domain"
 MEMORY: Final = "2GiB"
 _ROWS: Final = 65_536
+MOST_WITHOUT: Final = 100_000  # records without a place of their own, beyond which an index is none
+_HAS_PLACE: Final = "url IS NOT NULL AND origin IS NOT NULL AND origin_offset >= 0 AND length > 0"
 _HOST: Final = r"lower(regexp_extract(url, '^[A-Za-z]+://(?:[^/?#@]*@)?([^/:?#]+)', 1))"
 
 
@@ -101,6 +105,67 @@ def choose(
         seed: The store's.
         listed: Its list, whose lines are in the engine. `matched` then has what it finds, before sample and limit.
     """
+    source = f"SELECT * FROM ({_met(table, 'index_files', query, seed, listed)}) WHERE {_HAS_PLACE}"
+    place = "rank, origin, origin_offset"
+    try:
+        engine.register("index_files", table)
+        if listed is None or listed.are_domains:
+            rows = f"SELECT *, NULL::VARCHAR AS canonical FROM ({source})"
+            engine.execute(f"CREATE OR REPLACE TEMP VIEW matched AS {rows}")
+        else:
+            engine.execute(f"CREATE OR REPLACE TABLE near AS {source}")
+            add_normal_forms(engine)
+            engine.execute(
+                "CREATE OR REPLACE TABLE matched AS SELECT near.*, canonical FROM near JOIN normal_forms USING (url) "
+                "QUALIFY row_number() OVER "
+                "(PARTITION BY canonical ORDER BY fetched_at DESC NULLS LAST, origin, origin_offset) = 1"
+            )
+        sampled = _sampled("SELECT * FROM matched", query.sample, place)
+        if query.limit is not None:
+            sampled += f" ORDER BY {place} LIMIT {query.limit}"
+        engine.execute(f"CREATE OR REPLACE TABLE taken AS {sampled}")
+        # A record that two files of the index name, or one of them twice, is one.
+        engine.execute(
+            "CREATE OR REPLACE TABLE chosen AS SELECT DISTINCT ON (origin, origin_offset) * FROM taken "
+            "ORDER BY origin, origin_offset, length, url"
+        )
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        raise _cannot_be_asked("index", error) from None
+    return number_of(engine, "SELECT count(*) FROM chosen")
+
+
+def without_records(
+    engine: duckdb.DuckDBPyConnection, table: ds.Dataset, query: ArchiveQuery, listed: Listed | None
+) -> list[Outcome]:
+    """How what the query takes ended that the index gives no place, or that of another address; after `choose`.
+
+    `table`: row groups that may have rows without a place. SourceError if there are so many that the index is none.
+    """
+    engine.register("doubted", table)
+    met = _met(table, "doubted", query, 0, listed)
+    try:
+        rows = engine.execute(
+            f"SELECT DISTINCT coalesce(url, ''), 'no place: file ' || coalesce(origin, 'none') || ', offset ' || "
+            "coalesce(origin_offset::VARCHAR, 'none') || ', length ' || coalesce(length::VARCHAR, 'none') "
+            f"FROM ({met}) WHERE ({_HAS_PLACE}) IS NOT TRUE UNION ALL "
+            "SELECT DISTINCT taken.url, 'the place of another address' FROM taken ANTI JOIN chosen USING (url) "
+            f"ORDER BY ALL LIMIT {MOST_WITHOUT + 1}"
+        ).fetchall()
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        raise _cannot_be_asked("index", error) from None
+    finally:
+        engine.unregister("doubted")
+    if len(rows) > MOST_WITHOUT:
+        raise SourceError(
+            f"the index gives more than {MOST_WITHOUT:_} records that the query takes no place of their own: "
+            f"{', '.join(NEEDED[1:])} are missing, impossible or another's; correct it"
+        )
+    told = [(url, clean(f"the index gives it {why}", MAX_DETAIL)) for url, why in rows]
+    return [Outcome(url=url, decision=Decision.FAILED, reason=Reason.NO_RECORD, detail=why) for url, why in told]
+
+
+def _met(table: ds.Dataset, view: str, query: ArchiveQuery, seed: int, listed: Listed | None) -> str:
+    """The records of a view of the table that meet the query's condition and are of the hosts of its list."""
     names = table.schema.names
     host = host_expression(names)
     columns = {
@@ -121,35 +186,7 @@ def choose(
         conditions.append(f"{host} IN (SELECT host FROM {'hosts' if listed.are_domains else 'listed'})")
     wanted = ", ".join(f'{expression} AS "{name}"' for name, expression in columns.items())
     met = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    source = (
-        f"SELECT * FROM (SELECT {wanted} FROM index_files{met}) "
-        "WHERE url IS NOT NULL AND origin IS NOT NULL AND origin_offset >= 0 AND length > 0"
-    )
-    place = "rank, origin, origin_offset"
-    try:
-        engine.register("index_files", table)
-        if listed is None or listed.are_domains:
-            rows = f"SELECT *, NULL::VARCHAR AS canonical FROM ({source})"
-            engine.execute(f"CREATE OR REPLACE TEMP VIEW matched AS {rows}")
-        else:
-            engine.execute(f"CREATE OR REPLACE TABLE near AS {source}")
-            add_normal_forms(engine)
-            engine.execute(
-                "CREATE OR REPLACE TABLE matched AS SELECT near.*, canonical FROM near JOIN normal_forms USING (url) "
-                "QUALIFY row_number() OVER "
-                "(PARTITION BY canonical ORDER BY fetched_at DESC NULLS LAST, origin, origin_offset) = 1"
-            )
-        sampled = _sampled("SELECT * FROM matched", query.sample, place)
-        if query.limit is not None:
-            sampled += f" ORDER BY {place} LIMIT {query.limit}"
-        # A record that two files of the index name, or one of them twice, is one.
-        engine.execute(
-            f"CREATE OR REPLACE TABLE chosen AS SELECT DISTINCT ON (origin, origin_offset) * FROM ({sampled}) "
-            "ORDER BY origin, origin_offset, length, url"
-        )
-    except (duckdb.Error, pa.ArrowException, OSError) as error:
-        raise SourceError(f"the index cannot be asked: {one_line(first_line(error), 300)}") from None
-    return number_of(engine, "SELECT count(*) FROM chosen")
+    return f"SELECT {wanted} FROM {view}{met}"
 
 
 def host_expression(names: list[str]) -> str:
@@ -187,9 +224,7 @@ def choose_robots(engine: duckdb.DuckDBPyConnection, table: ds.Dataset) -> int:
             "(PARTITION BY url ORDER BY fetched_at DESC NULLS LAST, origin, origin_offset) = 1"
         )
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        raise SourceError(
-            f"the index of robots.txt files cannot be asked: {one_line(first_line(error), 300)}"
-        ) from None
+        raise _cannot_be_asked("index of robots.txt files", error) from None
     finally:
         engine.unregister("index_files")
     return number_of(engine, "SELECT count(*) FROM robots")
@@ -207,6 +242,10 @@ def rows_of(engine: duckdb.DuckDBPyConnection, table: str) -> Iterator[pa.Table]
     found = engine.sql(f"SELECT {names} FROM {table} ORDER BY origin, origin_offset").to_arrow_reader(_ROWS)
     for batch in found:
         yield pa.Table.from_batches([batch]).cast(CHOSEN)
+
+
+def _cannot_be_asked(what: str, error: Exception) -> SourceError:
+    return SourceError(f"the {what} cannot be asked: {one_line(first_line(error), 300)}")
 
 
 def _if_there(names: list[str], column: str, kind: str = "VARCHAR") -> str:

@@ -57,6 +57,40 @@ def test_each_line_of_a_list_of_addresses_ends_as_one_row(tmp_path: Path, crawl:
     assert "secret" not in json.dumps(read_log(asked.objects)["detail"].to_pylist())
 
 
+NO_PLACES: list[dict[str, object]] = [
+    {"warc_record_offset": -1},
+    {"warc_record_offset": None},
+    {"warc_record_length": 0},
+    {"warc_record_length": None},
+    {"warc_filename": None},
+]
+
+
+@pytest.mark.parametrize("by", ["where", "domains", "addresses"])
+def test_a_record_to_which_the_index_gives_no_place_has_its_row(tmp_path: Path, by: str) -> None:
+    crawl = Crawl(tmp_path / "crawl", pages(600, sites=10))
+    rows = crawl.index_rows()
+    of_site = [number for number, row in enumerate(rows) if row["url_host_name"] == "www.site3.is"]
+    lost: dict[int, dict[str, object]] = dict(zip(of_site[::7], [*NO_PLACES, {"url": None}], strict=False))
+    first, second = sorted(of_site[1:3], key=lambda number: str(rows[number]["url"]))
+    lost[second] = {name: value for name, value in rows[first].items() if name.startswith("warc_")}
+    crawl.write_index(crawl.paths[0], [row | lost.get(number, {}) for number, row in enumerate(rows)])
+    lines = {"domains": "www.site3.is", "addresses": "\n".join(str(rows[number]["url"]) for number in of_site)}
+    (tmp_path / "list.txt").write_text(lines.get(by, ""))
+    condition = "url_host_name = 'www.site3.is'"
+    asked_by = {by: condition if by == "where" else str(tmp_path / "list.txt")}
+    asked, plan, ends = fetched(tmp_path / "out", crawl, **asked_by)
+    assert plan.records == len(of_site) - len(lost)
+    reasons = {"ok": len(of_site) - len(lost), "no_record": len(lost), "not_in_index": 0}
+    if by == "addresses":  # whose line has an address where the index has none
+        reasons |= {"no_record": len(lost) - 1, "not_in_index": 1}
+    assert Counter({reason: count for (_, reason), count in ends.items()}) == Counter(reasons) - Counter()
+    assert plan.without_place == reasons["no_record"]
+    told = [row["detail"] for row in read_log(asked.objects).to_pylist() if row["reason"] == "no_record"]
+    assert sum("the place of another address" in detail for detail in told) == 1
+    assert sum("no place: file" in detail for detail in told) == reasons["no_record"] - 1
+
+
 def test_a_list_reads_only_the_row_groups_of_its_hosts(tmp_path: Path, crawl: Crawl) -> None:
     (tmp_path / "list.txt").write_text("https://www.site3.is/pages/3.html\n")
     _, few, _ = fetched(tmp_path / "few", crawl, addresses=str(tmp_path / "list.txt"))
