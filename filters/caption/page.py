@@ -2,7 +2,8 @@
 
 A page shows a picture if the address of one of its images, by the rules of `url.canonical`, is the picture's: either
 the one that readers see or an alternative for other screens. If no page does, as with pictures that scripts load, the
-pages on which the crawler found the picture count. Page and picture may be in different files and shards: they are
+pages on which the crawler found the picture count; if none of these is there, pages that show an address which led to
+the picture, as a redirect does. Page and picture may be in different files and shards: they are
 matched by digests of addresses (`RowLookup`).
 """
 
@@ -64,6 +65,7 @@ MOST_LISTED: Final = 16  # referrers of a picture
 
 MOST_WORD: Final = 40  # characters; a longer one is not a word that was cut
 
+_FOUND_ON: Final = (PAGE, REFUSING, SHOWN)  # by which kinds of key an address that led to a picture is asked for
 _OPT_OUTS: Final = OptOutConfig(counts=(*OptOutConfig().counts, "noimageai"), max_signals=0)
 
 Origin = Literal["alt", "figcaption", "title", "context", "page_title"]
@@ -91,7 +93,7 @@ def wanted_keys(_config: PageConfig, batch: pa.RecordBatch) -> pa.Array:
     those under which pages opt out."""
     urls = batch.column(URL).filter(pa.array(lengths_of(batch.column(MEDIA)) > 0))
     pages = pa.array(list(chain(*referrers_of(batch.column(METADATA)))), pa.string())
-    return pa.concat_arrays([*keys_of_kinds(urls, SHOWN, LOADED, REFUSING), *keys_of_kinds(pages, PAGE, REFUSING)])
+    return pa.concat_arrays([*keys_of_kinds(urls, SHOWN, LOADED, REFUSING), *keys_of_kinds(pages, *_FOUND_ON)])
 
 
 def offered_keys(config: PageConfig, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], pa.Array]:
@@ -185,8 +187,9 @@ def _joined(answers: pa.RecordBatch) -> _Shown:
     return _Shown(captions, [page["url"] for page in said if page["url"]], answers.column("total")[0].as_py())
 
 
-def _together(pages: Sequence[_Shown]) -> _Shown | None:
-    """The captions of several pages, joined; None without pages."""
+def _together(shown: Mapping[bytes, _Shown], keys: Iterable[bytes | None]) -> _Shown | None:
+    """What several keys answer, joined; None if nothing."""
+    pages = [shown[key] for key in dict.fromkeys(keys) if key and key in shown]
     if not pages:
         return None
     captions = chain.from_iterable(one.captions for one in pages)
@@ -207,7 +210,7 @@ def _layer(batch: pa.RecordBatch, shown: Mapping[bytes, _Shown]) -> pa.RecordBat
     held = (lengths_of(batch.column(MEDIA)) > 0).tolist()
     own = _rows_of(keys_of_kinds(batch.column(URL), SHOWN, LOADED, REFUSING))
     found_on = referrers_of(batch.column(METADATA))
-    pages = _rows_of(keys_of_kinds(pa.array(list(chain(*found_on)), pa.string()), PAGE, REFUSING))
+    pages = _rows_of(keys_of_kinds(pa.array(list(chain(*found_on)), pa.string()), *_FOUND_ON))
     asked = [(keys, on, list(islice(pages, len(on)))) for keys, on in zip(own, found_on, strict=True)]
     rows = [_row(shown, *one) if has else {STATUS.name: NO_MEDIA} for has, one in zip(held, asked, strict=True)]
     return pa.RecordBatch.from_pylist(rows, schema=WRITES)
@@ -223,21 +226,21 @@ def _row(
     found_on: Sequence[str],
     pages: Sequence[tuple[bytes | None, ...]],
 ) -> dict[str, Any]:
-    """The captions come from pages that show the picture's address; without any, from those it was found on.
+    """The captions come from pages that show the picture's address; without any, from those it was found on, or that
+    show what it was found by.
 
     `own`: the keys of its address, as shown, as loaded and as refused; `pages`: those of each address in `found_on`.
     """
     address, loaded, refused = own
     by = shown.get(address) if address else None
-    if by is None and found_on:
-        by = _together([shown[key] for key in dict.fromkeys(key for key, _ in pages) if key and key in shown])
+    found, refusing, redirected = zip(*pages, strict=True) if pages else ((), (), ())
+    by = by or _together(shown, found) or _together(shown, redirected)
     listed = shown[loaded].pages if loaded and loaded in shown else ()
     row: dict[str, Any] = {STATUS.name: NO_PAGE if by is None else "ok"}
     row["referrers"] = list(dict.fromkeys((*found_on, *listed)))[:MOST_LISTED] or None
     if by is not None:
         row["captions"], row["urls"] = [one for one, _ in by.captions], [url for _, url in by.captions]
-        refusing = (refused, *(key for _, key in pages))
-        opted_out = max((shown[key].count for key in refusing if key and key in shown), default=0)
+        opted_out = max((shown[key].count for key in (refused, *refusing) if key and key in shown), default=0)
         row["pages"], row["opted_out"] = (min(count, np.iinfo(np.int32).max) for count in (by.count, opted_out))
     return row
 
@@ -279,7 +282,7 @@ OPERATOR = TextOperator(
     # 2: pages of the whole store; 3: also pages on which the crawler found a picture; 4: titles of all
     # 5: the text around a picture begins and ends with whole words
     # 6: every address that a page gives for a picture
-    version=7,  # 7: how many of the pages opt out
+    version=7,  # 7: how many of the pages opt out; pages that show what was redirected to the picture
     summary="what the pages that show a picture say of it: alternative text, caption, title, text around",
     config=PageConfig,
     reads=lambda config: (*_columns(config), URL, MEDIA, METADATA, FETCHED_AT),

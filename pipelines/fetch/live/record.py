@@ -88,7 +88,6 @@ class SegmentWriter:
         response: Response,
         *,
         hops: Sequence[Hop] = (),
-        via: str | None = None,
         earlier: Earlier | None = None,
     ) -> Outcome:
         """Writes the records of a response; returns its row with what they say.
@@ -97,7 +96,6 @@ class SegmentWriter:
             outcome: The address's row: FETCHED, or REVISITED for a record without the body.
             response: What came.
             hops: The redirects before it.
-            via: The page where the address was found.
             earlier: What a revisit repeats.
         """
         with self._lock:
@@ -109,7 +107,7 @@ class SegmentWriter:
             else:
                 file.write(*response_record(response))
             length = file.size - offset
-            file.write(*metadata_record(outcome, response, hops, via))
+            file.write(*metadata_record(outcome, response, hops))
             row = _filled(replace(outcome, warc=self._path(FETCHED_WARCS), offset=offset, length=length), response)
             self._rows.append(row)
         return row

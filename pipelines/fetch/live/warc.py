@@ -76,11 +76,12 @@ def revisit_record(response: Response, reason: Reason, earlier: Earlier | None) 
     return _head("revisit", response, _HTTP + "response", len(header), more), (header,)
 
 
-def metadata_record(outcome: Outcome, response: Response, hops: Sequence[Hop], via: str | None) -> Record:
-    """The decision, the time it took, the page where the address was found, and the redirects before it."""
+def metadata_record(outcome: Outcome, response: Response, hops: Sequence[Hop]) -> Record:
+    """The decision, the time it took, and the redirects before it; `via` is the address that was asked for first, as
+    crawlers note what led to an address."""
     fields: list[tuple[str, object]] = [("decision", outcome.decision), ("reason", outcome.reason)]
     fields += [("detail", outcome.detail)] if outcome.detail else []
-    fields += [("via", via)] if via else []
+    fields += [("via", hops[0].url)] if hops else []
     fields += [("redirect", f"{hop.status} {hop.url}") for hop in hops]
     fields.append(("fetchTimeMs", response.ms))
     block = _lines(fields)

@@ -168,6 +168,20 @@ def test_pages_that_show_a_picture_go_before_those_on_which_it_was_found() -> No
     assert (cat["pages"], cat["referrers"]) == (1, ["http://e.org/2"])
 
 
+def test_a_page_that_shows_what_was_redirected_to_a_picture_shows_it() -> None:
+    asked = {"src": "http://e.org/cat.png", "alt": "A cat"}
+    pages = [page(f"http://e.org/{n}", asked, title=f"Page {n}", opt_out="noimageai" if n else "") for n in range(2)]
+    *_, cat, owl, dog = layer(
+        *pages,
+        picture("http://cdn.org/1234.png", "http://e.org/cat.png"),
+        picture("http://cdn.org/5678.png", "http://e.org/owl.png"),
+        picture("http://cdn.org/9.png", "http://e.org/0", "http://e.org/cat.png"),  # a page goes before a redirect
+    )
+    assert [one["text"] for one in cat["captions"]] == ["A cat", "Page 0", "Page 1"]  # type: ignore[attr-defined]
+    assert (cat["pages"], cat["opted_out"], owl["status"]) == (2, 1, "no_page")
+    assert ([one["text"] for one in dog["captions"]], dog["pages"]) == (["Page 0"], 1)  # type: ignore[attr-defined]
+
+
 def test_a_page_at_the_address_of_a_picture_is_not_a_page_that_shows_it() -> None:
     addresses = [f"http://e.org/{number}" for number in range(40)]
     pages = [page(url, title="Viewer") for url in addresses]

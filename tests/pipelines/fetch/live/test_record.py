@@ -82,7 +82,7 @@ def test_a_fetched_page_is_what_ingest_reads(farm: Farm, tmp_path: Path) -> None
     for path in ("", "c"):
         url = f"http://a.example/{path}"
         with answered(farm, url) as found:
-            rows.append(writer.keep(fetched(url), found, via="http://b.example/page"))
+            rows.append(writer.keep(fetched(url), found, hops=[Hop("http://b.example/page", 301)]))
     segment = writer.finish()
     assert segment is not None
     assert segment.rows == 2
@@ -116,7 +116,7 @@ def made_segment(objects: ObjectStore) -> str:
     writer = SegmentWriter(objects, CONFIG, name="one")
     first = response(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n", b"hello")
     writer.keep(
-        fetched("http://a.example/"), first, hops=[Hop("http://b.example/\r\nX: 1", 301)], via="http://c.example/\n"
+        fetched("http://a.example/"), first, hops=[Hop("http://b.example/\r\nX: 1", 301), Hop("http://c.example/", 302)]
     )
     again = response(first.header, b"hello", "http://a.example/again", 1_700_000_001_000_000)
     same = fetched("http://a.example/again", Decision.REVISITED, Reason.SAME_BYTES)
@@ -170,8 +170,8 @@ def test_notes_stay_in_their_lines() -> None:
     raw = objects.read(made_segment(objects))
     notes = [one.content_stream().read() for one in WarcioIterator(io.BytesIO(raw)) if one.rec_type == "metadata"]
     assert notes[0] == (
-        b"decision: fetched\r\nreason: ok\r\nvia: http://c.example/\r\n"
-        b"redirect: 301 http://b.example/ X: 1\r\nfetchTimeMs: 12\r\n"
+        b"decision: fetched\r\nreason: ok\r\nvia: http://b.example/ X: 1\r\n"
+        b"redirect: 301 http://b.example/ X: 1\r\nredirect: 302 http://c.example/\r\nfetchTimeMs: 12\r\n"
     )
 
 
