@@ -87,11 +87,13 @@ class PageConfig:
 
 
 def wanted_keys(_config: PageConfig, batch: pa.RecordBatch) -> pa.Array:
-    """For each picture, the keys of its address as shown and as loaded, and of the pages on which it was found; and
-    those under which pages opt out."""
+    """For each picture, the keys of its address as shown and as loaded, and of where it was found: pages, or addresses
+    that redirected to it, which pages show; and those under which pages opt out."""
     urls = batch.column(URL).filter(pa.array(lengths_of(batch.column(MEDIA)) > 0))
     pages = pa.array(list(chain(*referrers_of(batch.column(METADATA)))), pa.string())
-    return pa.concat_arrays([*keys_of_kinds(urls, SHOWN, LOADED, REFUSING), *keys_of_kinds(pages, PAGE, REFUSING)])
+    return pa.concat_arrays(
+        [*keys_of_kinds(urls, SHOWN, LOADED, REFUSING), *keys_of_kinds(pages, SHOWN, PAGE, REFUSING)]
+    )
 
 
 def offered_keys(config: PageConfig, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], pa.Array]:
@@ -207,7 +209,7 @@ def _layer(batch: pa.RecordBatch, shown: Mapping[bytes, _Shown]) -> pa.RecordBat
     held = (lengths_of(batch.column(MEDIA)) > 0).tolist()
     own = _rows_of(keys_of_kinds(batch.column(URL), SHOWN, LOADED, REFUSING))
     found_on = referrers_of(batch.column(METADATA))
-    pages = _rows_of(keys_of_kinds(pa.array(list(chain(*found_on)), pa.string()), PAGE, REFUSING))
+    pages = _rows_of(keys_of_kinds(pa.array(list(chain(*found_on)), pa.string()), SHOWN, PAGE, REFUSING))
     asked = [(keys, on, list(islice(pages, len(on)))) for keys, on in zip(own, found_on, strict=True)]
     rows = [_row(shown, *one) if has else {STATUS.name: NO_MEDIA} for has, one in zip(held, asked, strict=True)]
     return pa.RecordBatch.from_pylist(rows, schema=WRITES)
@@ -223,20 +225,23 @@ def _row(
     found_on: Sequence[str],
     pages: Sequence[tuple[bytes | None, ...]],
 ) -> dict[str, Any]:
-    """The captions come from pages that show the picture's address; without any, from those it was found on.
+    """The captions come from pages that show the picture's address, or one that redirected to it; without any, from
+    those it was found on.
 
-    `own`: the keys of its address, as shown, as loaded and as refused; `pages`: those of each address in `found_on`.
+    `own`: the keys of its address, as shown, as loaded and as refused; `pages`: those of each address in `found_on`, as
+    shown, as a page and as refused.
     """
     address, loaded, refused = own
     by = shown.get(address) if address else None
-    if by is None and found_on:
-        by = _together([shown[key] for key in dict.fromkeys(key for key, _ in pages) if key and key in shown])
+    for kind in (0, 1):
+        if by is None and found_on:
+            by = _together([shown[key] for key in dict.fromkeys(keys[kind] for keys in pages) if key and key in shown])
     listed = shown[loaded].pages if loaded and loaded in shown else ()
     row: dict[str, Any] = {STATUS.name: NO_PAGE if by is None else "ok"}
     row["referrers"] = list(dict.fromkeys((*found_on, *listed)))[:MOST_LISTED] or None
     if by is not None:
         row["captions"], row["urls"] = [one for one, _ in by.captions], [url for _, url in by.captions]
-        refusing = (refused, *(key for _, key in pages))
+        refusing = (refused, *(keys[-1] for keys in pages))
         opted_out = max((shown[key].count for key in refusing if key and key in shown), default=0)
         row["pages"], row["opted_out"] = (min(count, np.iinfo(np.int32).max) for count in (by.count, opted_out))
     return row
@@ -279,7 +284,7 @@ OPERATOR = TextOperator(
     # 2: pages of the whole store; 3: also pages on which the crawler found a picture; 4: titles of all
     # 5: the text around a picture begins and ends with whole words
     # 6: every address that a page gives for a picture
-    version=7,  # 7: how many of the pages opt out
+    version=7,  # 7: how many of the pages opt out; pages that show an address that redirected
     summary="what the pages that show a picture say of it: alternative text, caption, title, text around",
     config=PageConfig,
     reads=lambda config: (*_columns(config), URL, MEDIA, METADATA, FETCHED_AT),

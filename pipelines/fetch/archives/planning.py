@@ -1,5 +1,6 @@
 """Plans a fetch of an archive: asks the index once, deals the records to tasks and says what they cost."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -39,6 +40,7 @@ from winnow.pipelines.fetch.archives.selection import (
     host_expression,
     number_of,
     rows_of,
+    unplaced,
 )
 from winnow.pipelines.fetch.log import log_table
 from winnow.pipelines.fetch.outcome import Reason
@@ -92,7 +94,7 @@ def plan_archive(asked: ArchiveAsk) -> ArchivePlan:
             if listed.are_domains:
                 match_domains(engine, table, host_expression(table.schema.names))
         choose(engine, table, query, asked.seed, listed)
-        not_in_index = 0 if listed is None else _put_ended(objects, engine, listed)
+        ended = _put_ended(objects, engine, listed)
         name = path_slug(query.crawl or asked.source)
         records = _dealt(engine, "chosen", _Writer(objects, name))
         beside = _Writer(objects, f"robots-{name}", is_robots=True)
@@ -111,8 +113,9 @@ def plan_archive(asked: ArchiveAsk) -> ArchivePlan:
         robots=sum(task.records for task in beside.tasks),
         index_requests=index.reads.requests,
         index_bytes=index.reads.bytes,
-        not_in_index=not_in_index,
+        not_in_index=ended[Reason.NOT_IN_INDEX],
         task_list=tasks,
+        unplaced=ended[Reason.NO_RECORD],
     )
     freeze(objects, plan)
     return plan
@@ -138,11 +141,13 @@ def _listed(engine: duckdb.DuckDBPyConnection, query: ArchiveQuery) -> Listed | 
     return None if file is None else read_list(engine, file, are_domains=query.domains is not None)
 
 
-def _put_ended(objects: ObjectStore, engine: duckdb.DuckDBPyConnection, listed: Listed) -> int:
-    """Puts how the lines ended that choose no record; returns how many of them are not in the index."""
-    rows = [*listed.ended, *unmatched(engine, listed)]
-    put_table(objects, ENDED, log_table(rows))
-    return sum(row.reason is Reason.NOT_IN_INDEX for row in rows)
+def _put_ended(objects: ObjectStore, engine: duckdb.DuckDBPyConnection, listed: Listed | None) -> Counter[str]:
+    """Puts how the lines ended that choose no record, and rows of the index that are none; counts them by reason."""
+    lines = [] if listed is None else [*listed.ended, *unmatched(engine, listed)]
+    table = pa.concat_tables([log_table(lines), *unplaced(engine)])
+    if table.num_rows:
+        put_table(objects, ENDED, table)
+    return Counter(table["reason"].to_pylist())
 
 
 def _choose_robots(engine: duckdb.DuckDBPyConnection, index: Index) -> int:

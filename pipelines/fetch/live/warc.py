@@ -80,7 +80,7 @@ def metadata_record(outcome: Outcome, response: Response, hops: Sequence[Hop], v
     """The decision, the time it took, the page where the address was found, and the redirects before it."""
     fields: list[tuple[str, object]] = [("decision", outcome.decision), ("reason", outcome.reason)]
     fields += [("detail", outcome.detail)] if outcome.detail else []
-    fields += [("via", via)] if via else []
+    fields += [("via", url) for url in (via, *(hop.url for hop in hops)) if url]
     fields += [("redirect", f"{hop.status} {hop.url}") for hop in hops]
     fields.append(("fetchTimeMs", response.ms))
     block = _lines(fields)

@@ -60,18 +60,21 @@ def test_pictures_know_their_pages_and_what_these_refuse(tmp_path: Path) -> None
     with Farm() as farm:
         pages = {
             "/robots.txt": page("User-agent: *\nDisallow: /private/\n", mime="text/plain"),
-            "/home": html("/cat.jpg", "//cdn.example/dog.jpg?utm_source=feed", "/private/owl.jpg", "/elk.jpg"),
+            "/home": html(
+                "/cat.jpg", "//cdn.example/dog.jpg?utm_source=feed", "/private/owl.jpg", "/elk.jpg", "/old/hen.jpg"
+            ),
             "/art": html("/cow.jpg", "/cat.jpg", robots="noimageai"),
             "/closed": html("/fox.jpg", robots="noai"),
         }
         pictures = {f"/{name}.jpg": jpeg(60 + at) for at, name in enumerate(("cat", "cow", "fox", "private/owl"))}
-        farm.site("a.example", pages | pictures | {"/elk.jpg": jpeg(70, {"X-Robots-Tag": "noai"})})
+        moved = {"/old/hen.jpg": page("", 302, headers={"Location": "http://cdn.example/hen.jpg"})}
+        farm.site("a.example", pages | pictures | moved | {"/elk.jpg": jpeg(70, {"X-Robots-Tag": "noai"})})
         film = page(encoded([scene(at) for at in range(3)]), mime="video/x-matroska")
-        farm.site("cdn.example", {"/dog.jpg": jpeg(80), "/film.mkv": film})
+        farm.site("cdn.example", {"/dog.jpg": jpeg(80), "/hen.jpg": jpeg(90), "/film.mkv": film})
         bound = recipe(tmp_path, farm)
         (tmp_path / "pages.txt").write_text("".join(f"http://a.example/{one}\n" for one in ("home", "art", "closed")))
         fetch(bound, Engine(), QUIET, Wanted(("pages",), look_up=farm.look_up))
-        names = ("cat", "cow", "fox", "private/owl", "elk")
+        names = ("cat", "cow", "fox", "private/owl", "elk", "old/hen")
         listed = [f"http://a.example/{name}.jpg" for name in names]
         listed += [f"http://cdn.example/{one}" for one in ("dog.jpg", "film.mkv")]
         (tmp_path / "pictures.txt").write_text("\n".join(listed))
@@ -81,7 +84,7 @@ def test_pictures_know_their_pages_and_what_these_refuse(tmp_path: Path) -> None
 
     log = read_log(open_location(str(tmp_path / "store/fetched/pictures"))).to_pylist()
     ends = {row["url"].rpartition("/")[2]: row["reason"] for row in log}
-    assert ends == {f"{name}.jpg": "ok" for name in ("cat", "cow", "fox", "dog")} | {
+    assert ends == {f"{name}.jpg": "ok" for name in ("cat", "cow", "fox", "dog", "hen")} | {
         "owl.jpg": "robots",
         "elk.jpg": "opt_out",
         "film.mkv": "ok",
@@ -96,6 +99,7 @@ def test_pictures_know_their_pages_and_what_these_refuse(tmp_path: Path) -> None
         "cat.jpg": (2, 1),
         "cow.jpg": (1, 1),
         "dog.jpg": (1, 0),
+        "hen.jpg": (1, 0),  # its page names the address that redirects to it
         "fox.jpg": (None, None),  # its page opted out, so it was not kept
     }
     assert shown["fox.jpg"]["caption.page.status"] == "no_page"
