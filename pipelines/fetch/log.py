@@ -2,8 +2,9 @@
 
 `log/NAME.parquet` has the rows of `warc/NAME.warc.gz` and is put after it, so a record without its row is garbage.
 `log/list.parquet` has a row for each line of the list that is asked for nothing: what is no address, what repeats
-another, what is refused before any request. It is replaced whenever the list is read anew. An address has one newest
-row; older ones stay, as the records that they name do.
+another, what is refused before any request; and for each row of an index that names no place of a record. It is
+replaced whenever the list is read anew. An address has one newest row; older ones stay, as the records that they name
+do.
 """
 
 import io

@@ -30,7 +30,7 @@ ARCHIVES: tuple[Column[tuple[str, "ArchivePlan"]], ...] = (
     Column("files", COUNT, lambda one: one[1].tasks),
     Column("robots.txt", COUNT, lambda one: one[1].robots, "robots"),
     Column("not in the index", COUNT, lambda one: one[1].not_in_index),
-    Column("without a place", COUNT, lambda one: one[1].without_place),
+    Column("without a place", COUNT, lambda one: one[1].unplaced, "unplaced"),
 )
 LISTS: tuple[Column[tuple[str, "LivePlan"]], ...] = (
     Column("source", NAME, lambda one: one[0]),

@@ -264,7 +264,7 @@ class _Command:
         )
         with waiting(self.console, "fetch", f"{source.name}  reading the index"):
             plan = plan_archive(asked)
-        if not plan.records and not plan.not_in_index and not plan.without_place:
+        if not (plan.records or plan.not_in_index or plan.unplaced):
             raise SourceError("no record of the index is asked for; correct 'where', or the list beside it")
         left = pending_tasks(plan, asked)
         is_any_left = bool(left) or not has_ended(asked)

@@ -18,7 +18,6 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.fs as pf
-import pyarrow.parquet as pq
 
 from winnow.pipelines.fetch.archives.places import is_web, open_file, open_place
 from winnow.pipelines.store.concurrency import map_in_order
@@ -32,7 +31,6 @@ ROBOTS: Final = "robotstxt"
 TABLE: Final = "cc-index/table/cc-main/warc"  # where Common Crawl has its index, in its bucket
 LISTED: Final = "crawl-data/{crawl}/cc-index-table.paths.gz"
 NEEDED: Final = ("url", "warc_filename", "warc_record_offset", "warc_record_length")
-_LEAST: Final = {"warc_record_offset": 0, "warc_record_length": 1}
 
 _PART: Final = re.compile(r"(?:^|/)(crawl|subset)=([^/]+)(?=/)")
 _MOST_PATHS_BYTES: Final = 64 << 20
@@ -89,34 +87,14 @@ class Index:
         paths = [one.path for one in self.files]
         try:
             found = ds.dataset(paths, filesystem=filesystem, format=form, partitioning="hive")
-            return found if keeps is None else narrowed(found, keeps)
+            if keeps is None:
+                return found
+            parts = list(
+                map_in_order(lambda one: one.subset(row_group_ids=keeps(one)), found.get_fragments(), _READERS)
+            )
+            return ds.FileSystemDataset([one for one in parts if one.row_groups], found.schema, form, filesystem)
         except (OSError, pa.ArrowException, StoreError) as error:
             raise SourceError(f"{self.objects.root}: the index cannot be read: {first_line(error)[:300]}") from None
-
-
-def narrowed(table: ds.Dataset, keeps: Callable[[ds.ParquetFileFragment], list[int]]) -> ds.Dataset:
-    """The row groups of a table that `keeps` names for each file, whose description is read once."""
-    parts = list(map_in_order(lambda one: one.subset(row_group_ids=keeps(one)), table.get_fragments(), _READERS))
-    return ds.FileSystemDataset([one for one in parts if one.row_groups], table.schema, table.format, table.filesystem)
-
-
-def groups_without_places(fragment: ds.ParquetFileFragment) -> list[int]:
-    """The row groups of a file that may have rows without an address or a place: nearly none, by their statistics."""
-    groups = (fragment.metadata.row_group(number) for number in range(fragment.metadata.num_row_groups))
-    return [number for number, group in enumerate(groups) if not _has_places(group)]
-
-
-def _has_places(group: pq.RowGroupMetaData) -> bool:
-    columns = (group.column(number) for number in range(group.num_columns))
-    known = {column.path_in_schema: column.statistics for column in columns if column.path_in_schema in NEEDED}
-    return all(
-        found is not None and found.has_null_count and not found.null_count and _is_at_least(found, _LEAST.get(name))
-        for name, found in ((name, known.get(name)) for name in NEEDED)
-    )
-
-
-def _is_at_least(found: pq.Statistics, least: int | None) -> bool:
-    return least is None or (found.has_min_max and isinstance(found.min, int) and found.min >= least)
 
 
 def _is_in(subset: str, names: Sequence[str] | None) -> bool:

@@ -165,7 +165,7 @@ def unmatched(engine: duckdb.DuckDBPyConnection, listed: Listed) -> Iterable[Out
     if listed.are_domains:
         have, want = "SELECT name FROM hosts", "SELECT NULL WHERE false"
     else:
-        have, want = "SELECT canonical FROM matched", "SELECT canonical FROM chosen"
+        have, want = "SELECT canonical FROM matched", "SELECT canonical FROM taken"
     rows = engine.execute(
         f"SELECT line, name, name IN ({have}) AS was_there FROM listed "
         f"WHERE {'NOT was_there' if listed.are_domains else f'name NOT IN ({want})'} ORDER BY name"

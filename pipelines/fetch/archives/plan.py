@@ -2,7 +2,7 @@
 
     plan/archive.json                          the plan: which query it is for, and its counts; put last
     plan/archive/NAME.parquet                  the records of one task, by file and offset
-    plan/ended.parquet                         rows of the log of lines of a list that choose no record
+    plan/ended.parquet                         rows of the log of what is not asked for: of a list, and of the index
     plan/again/NAME                            a task of which some records could not be had for now
 
 A rerun takes the frozen plan, so a crawl's index is asked once and a killed run goes on where it ended.
@@ -78,7 +78,7 @@ class ArchivePlan:
     index_bytes: int
     not_in_index: int  # listed addresses or domains
     task_list: tuple[ArchiveTask, ...]
-    without_place: int = 0  # records that the query takes and to which the index gives no place of their own
+    unplaced: int = 0  # rows of the index that name no place of a record
 
     @property
     def tasks(self) -> int:

@@ -1,8 +1,9 @@
 """Plans a fetch of an archive: asks the index once, deals the records to tasks and says what they cost."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,17 +13,8 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from winnow.filters.web.urls import canonical_url
 from winnow.pipelines.fetch.archives.cdxj import index_of_cdxj
-from winnow.pipelines.fetch.archives.index import (
-    CAPTURES,
-    ROBOTS,
-    Index,
-    IndexFile,
-    groups_without_places,
-    narrowed,
-    open_index,
-)
+from winnow.pipelines.fetch.archives.index import CAPTURES, ROBOTS, Index, IndexFile, open_index
 from winnow.pipelines.fetch.archives.lists import Listed, match_domains, read_list, row_groups_of, turned, unmatched
 from winnow.pipelines.fetch.archives.places import open_file
 from winnow.pipelines.fetch.archives.plan import (
@@ -48,10 +40,10 @@ from winnow.pipelines.fetch.archives.selection import (
     host_expression,
     number_of,
     rows_of,
-    without_records,
+    unplaced,
 )
 from winnow.pipelines.fetch.log import log_table
-from winnow.pipelines.fetch.outcome import Outcome, Reason
+from winnow.pipelines.fetch.outcome import Reason
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.layout import FETCHED_LOGS
 from winnow.pipelines.store.local import LocalStore
@@ -102,11 +94,7 @@ def plan_archive(asked: ArchiveAsk) -> ArchivePlan:
             if listed.are_domains:
                 match_domains(engine, table, host_expression(table.schema.names))
         choose(engine, table, query, asked.seed, listed)
-        lost = without_records(engine, narrowed(table, groups_without_places), query, listed)
-        ended = _ended(engine, listed, lost)
-        if ended:
-            put_table(objects, ENDED, log_table(ended))
-        not_in_index = sum(row.reason is Reason.NOT_IN_INDEX for row in ended)
+        ended = _put_ended(objects, engine, listed)
         name = path_slug(query.crawl or asked.source)
         records = _dealt(engine, "chosen", _Writer(objects, name))
         beside = _Writer(objects, f"robots-{name}", is_robots=True)
@@ -125,9 +113,9 @@ def plan_archive(asked: ArchiveAsk) -> ArchivePlan:
         robots=sum(task.records for task in beside.tasks),
         index_requests=index.reads.requests,
         index_bytes=index.reads.bytes,
-        not_in_index=not_in_index,
-        without_place=sum(row.reason is Reason.NO_RECORD for row in ended),
+        not_in_index=ended[Reason.NOT_IN_INDEX],
         task_list=tasks,
+        unplaced=ended[Reason.NO_RECORD],
     )
     freeze(objects, plan)
     return plan
@@ -153,20 +141,13 @@ def _listed(engine: duckdb.DuckDBPyConnection, query: ArchiveQuery) -> Listed | 
     return None if file is None else read_list(engine, file, are_domains=query.domains is not None)
 
 
-def _ended(engine: duckdb.DuckDBPyConnection, listed: Listed | None, lost: list[Outcome]) -> list[Outcome]:
-    """How lines of the list ended that choose no record, and records to which the index gives no place of their own."""
-    if listed is None:
-        return lost
-    rows = [*listed.ended, *unmatched(engine, listed)]
-    if listed.are_domains:
-        return [*rows, *lost]
-    known = {canonical_url(row.url): row for row in lost}  # a line has one row
-    return [
-        replace(row, decision=found.decision, reason=found.reason, detail=found.detail)
-        if row.reason in (Reason.NOT_IN_INDEX, Reason.OVER_LIMIT) and (found := known.get(row.canonical)) is not None
-        else row
-        for row in rows
-    ]
+def _put_ended(objects: ObjectStore, engine: duckdb.DuckDBPyConnection, listed: Listed | None) -> Counter[str]:
+    """Puts how the lines ended that choose no record, and rows of the index that are none; counts them by reason."""
+    lines = [] if listed is None else [*listed.ended, *unmatched(engine, listed)]
+    table = pa.concat_tables([log_table(lines), *unplaced(engine)])
+    if table.num_rows:
+        put_table(objects, ENDED, table)
+    return Counter(table["reason"].to_pylist())
 
 
 def _choose_robots(engine: duckdb.DuckDBPyConnection, index: Index) -> int:

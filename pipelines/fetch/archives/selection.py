@@ -17,7 +17,7 @@ import pyarrow.dataset as ds
 
 from winnow.pipelines.fetch.archives.index import NEEDED
 from winnow.pipelines.fetch.archives.lists import Listed, add_normal_forms
-from winnow.pipelines.fetch.log import MAX_DETAIL, clean
+from winnow.pipelines.fetch.log import log_table
 from winnow.pipelines.fetch.outcome import Decision, Outcome, Reason
 from winnow.pipelines.store.integrity.damage import first_line
 from winnow.schemas.errors import RecipeError, SourceError
@@ -44,8 +44,16 @@ CHOSEN: Final = pa.schema(
 DOMAIN: Final = "url_host_registered_domain"
 MEMORY: Final = "2GiB"
 _ROWS: Final = 65_536
-MOST_WITHOUT: Final = 100_000  # records without a place of their own, beyond which an index is none
-_HAS_PLACE: Final = "url IS NOT NULL AND origin IS NOT NULL AND origin_offset >= 0 AND length > 0"
+_OFFSET: Final = "TRY_CAST(warc_record_offset AS BIGINT)"
+_LENGTH: Final = "TRY_CAST(warc_record_length AS BIGINT)"
+_MOST_OFFSET: Final = 1 << 60
+_MOST_LENGTH: Final = 1 << 40  # so that sums of a crawl's are numbers
+_FLAW: Final = (
+    "CASE WHEN url IS NULL THEN 'the index has no address' WHEN origin IS NULL THEN 'the index names no file' "
+    f"WHEN coalesce(origin_offset NOT BETWEEN 0 AND {_MOST_OFFSET}, true) THEN 'the index has no offset of a file' "
+    f"WHEN coalesce(length NOT BETWEEN 1 AND {_MOST_LENGTH}, true) THEN 'the index has no length of a record' END"
+)
+_TWO_ADDRESSES: Final = "the index has another address at its place"
 _HOST: Final = r"lower(regexp_extract(url, '^[A-Za-z]+://(?:[^/?#@]*@)?([^/:?#]+)', 1))"
 
 
@@ -96,7 +104,9 @@ def check_condition(where: str, schema: pa.Schema) -> None:
 def choose(
     engine: duckdb.DuckDBPyConnection, table: ds.Dataset, query: ArchiveQuery, seed: int, listed: Listed | None
 ) -> int:
-    """Make the table `chosen` of the records that a query takes; return their number.
+    """Make the tables `taken` of what a query takes, and `chosen` of its records; return the number of these.
+
+    What is taken without being a record that can be asked for has a `flaw`.
 
     Args:
         engine: A closed engine.
@@ -105,74 +115,13 @@ def choose(
         seed: The store's.
         listed: Its list, whose lines are in the engine. `matched` then has what it finds, before sample and limit.
     """
-    source = f"SELECT * FROM ({_met(table, 'index_files', query, seed, listed)}) WHERE {_HAS_PLACE}"
-    place = "rank, origin, origin_offset"
-    try:
-        engine.register("index_files", table)
-        if listed is None or listed.are_domains:
-            rows = f"SELECT *, NULL::VARCHAR AS canonical FROM ({source})"
-            engine.execute(f"CREATE OR REPLACE TEMP VIEW matched AS {rows}")
-        else:
-            engine.execute(f"CREATE OR REPLACE TABLE near AS {source}")
-            add_normal_forms(engine)
-            engine.execute(
-                "CREATE OR REPLACE TABLE matched AS SELECT near.*, canonical FROM near JOIN normal_forms USING (url) "
-                "QUALIFY row_number() OVER "
-                "(PARTITION BY canonical ORDER BY fetched_at DESC NULLS LAST, origin, origin_offset) = 1"
-            )
-        sampled = _sampled("SELECT * FROM matched", query.sample, place)
-        if query.limit is not None:
-            sampled += f" ORDER BY {place} LIMIT {query.limit}"
-        engine.execute(f"CREATE OR REPLACE TABLE taken AS {sampled}")
-        # A record that two files of the index name, or one of them twice, is one.
-        engine.execute(
-            "CREATE OR REPLACE TABLE chosen AS SELECT DISTINCT ON (origin, origin_offset) * FROM taken "
-            "ORDER BY origin, origin_offset, length, url"
-        )
-    except (duckdb.Error, pa.ArrowException, OSError) as error:
-        raise _cannot_be_asked("index", error) from None
-    return number_of(engine, "SELECT count(*) FROM chosen")
-
-
-def without_records(
-    engine: duckdb.DuckDBPyConnection, table: ds.Dataset, query: ArchiveQuery, listed: Listed | None
-) -> list[Outcome]:
-    """How what the query takes ended that the index gives no place, or that of another address; after `choose`.
-
-    `table`: row groups that may have rows without a place. SourceError if there are so many that the index is none.
-    """
-    engine.register("doubted", table)
-    met = _met(table, "doubted", query, 0, listed)
-    try:
-        rows = engine.execute(
-            f"SELECT DISTINCT coalesce(url, ''), 'no place: file ' || coalesce(origin, 'none') || ', offset ' || "
-            "coalesce(origin_offset::VARCHAR, 'none') || ', length ' || coalesce(length::VARCHAR, 'none') "
-            f"FROM ({met}) WHERE ({_HAS_PLACE}) IS NOT TRUE UNION ALL "
-            "SELECT DISTINCT taken.url, 'the place of another address' FROM taken ANTI JOIN chosen USING (url) "
-            f"ORDER BY ALL LIMIT {MOST_WITHOUT + 1}"
-        ).fetchall()
-    except (duckdb.Error, pa.ArrowException, OSError) as error:
-        raise _cannot_be_asked("index", error) from None
-    finally:
-        engine.unregister("doubted")
-    if len(rows) > MOST_WITHOUT:
-        raise SourceError(
-            f"the index gives more than {MOST_WITHOUT:_} records that the query takes no place of their own: "
-            f"{', '.join(NEEDED[1:])} are missing, impossible or another's; correct it"
-        )
-    told = [(url, clean(f"the index gives it {why}", MAX_DETAIL)) for url, why in rows]
-    return [Outcome(url=url, decision=Decision.FAILED, reason=Reason.NO_RECORD, detail=why) for url, why in told]
-
-
-def _met(table: ds.Dataset, view: str, query: ArchiveQuery, seed: int, listed: Listed | None) -> str:
-    """The records of a view of the table that meet the query's condition and are of the hosts of its list."""
     names = table.schema.names
     host = host_expression(names)
     columns = {
         "url": "url",
         "origin": "warc_filename",
-        "origin_offset": "TRY_CAST(warc_record_offset AS BIGINT)",
-        "length": "TRY_CAST(warc_record_length AS BIGINT)",
+        "origin_offset": _OFFSET,
+        "length": _LENGTH,
         "fetched_at": _if_there(names, "fetch_time", "TIMESTAMP"),
         "status": _if_there(names, "fetch_status", "SMALLINT"),
         "mime": f"coalesce({_if_there(names, 'content_mime_detected')}, {_if_there(names, 'content_mime_type')})",
@@ -186,7 +135,46 @@ def _met(table: ds.Dataset, view: str, query: ArchiveQuery, seed: int, listed: L
         conditions.append(f"{host} IN (SELECT host FROM {'hosts' if listed.are_domains else 'listed'})")
     wanted = ", ".join(f'{expression} AS "{name}"' for name, expression in columns.items())
     met = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    return f"SELECT {wanted} FROM {view}{met}"
+    source = f"SELECT *, {_FLAW} AS flaw FROM (SELECT {wanted} FROM index_files{met})"
+    place = "rank, origin, origin_offset"
+    try:
+        engine.register("index_files", table)
+        if listed is None or listed.are_domains:
+            rows = f"SELECT *, NULL::VARCHAR AS canonical FROM ({source})"
+            engine.execute(f"CREATE OR REPLACE TEMP VIEW matched AS {rows}")
+        else:
+            engine.execute(f"CREATE OR REPLACE TABLE near AS {source}")
+            add_normal_forms(engine)
+            engine.execute(
+                "CREATE OR REPLACE TABLE matched AS SELECT near.*, canonical FROM near JOIN normal_forms USING (url) "
+                "QUALIFY row_number() OVER "
+                "(PARTITION BY canonical ORDER BY flaw NULLS FIRST, "
+                "fetched_at DESC NULLS LAST, origin, origin_offset) = 1"
+            )
+        sampled = _sampled("SELECT * FROM matched", query.sample, place)
+        if query.limit is not None:
+            sampled += f" ORDER BY {place} LIMIT {query.limit}"
+        # A record that two files of the index name, or one of them twice, is one; it has one address.
+        engine.execute(
+            "CREATE OR REPLACE TABLE taken AS SELECT * EXCLUDE flaw, coalesce(flaw, CASE WHEN url <> first_value(url) "
+            f"OVER same THEN '{_TWO_ADDRESSES}' END) AS flaw, row_number() OVER same AS number FROM ({sampled}) "
+            "WINDOW same AS (PARTITION BY origin, origin_offset, flaw ORDER BY length, url)"
+        )
+        engine.execute("CREATE OR REPLACE TEMP VIEW chosen AS SELECT * FROM taken WHERE flaw IS NULL AND number = 1")
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        raise SourceError(f"the index cannot be asked: {one_line(first_line(error), 300)}") from None
+    return number_of(engine, "SELECT count(*) FROM chosen")
+
+
+def unplaced(engine: duckdb.DuckDBPyConnection) -> Iterator[pa.Table]:
+    """The rows of the log of what is taken and is no record, some at a time."""
+    fields = ["origin", "status", "mime", "domain", "crawl", "canonical"]
+    rows = engine.sql(
+        f"SELECT coalesce(url, '') AS url, {', '.join(fields)}, '{Decision.FAILED}' AS decision, "
+        f"'{Reason.NO_RECORD}' AS reason, flaw AS detail, 0 AS attempts FROM taken WHERE flaw IS NOT NULL ORDER BY ALL"
+    )
+    for batch in rows.to_arrow_reader(_ROWS):
+        yield log_table([Outcome(**row) for row in batch.to_pylist()])
 
 
 def host_expression(names: list[str]) -> str:
@@ -212,19 +200,20 @@ def choose_robots(engine: duckdb.DuckDBPyConnection, table: ds.Dataset) -> int:
     host = host_expression(names)
     try:
         engine.execute(
-            "CREATE OR REPLACE TABLE robots AS SELECT url, warc_filename AS origin, "
-            "warc_record_offset::BIGINT AS origin_offset, warc_record_length::BIGINT AS length, "
+            "CREATE OR REPLACE TABLE robots AS SELECT * FROM (SELECT url, warc_filename AS origin, "
+            f"{_OFFSET} AS origin_offset, {_LENGTH} AS length, "
             f"{_if_there(names, 'fetch_time', 'TIMESTAMP')} AS fetched_at, "
             f"{_if_there(names, 'fetch_status', 'SMALLINT')} AS status, NULL::VARCHAR AS mime, "
             f"{_if_there(names, DOMAIN)} AS domain, {_if_there(names, 'crawl')} AS crawl, "
             "NULL::VARCHAR AS canonical "
-            f"FROM index_files WHERE {host} IN (SELECT host FROM chosen) AND url IS NOT NULL "
-            "AND warc_filename IS NOT NULL AND warc_record_offset >= 0 AND warc_record_length > 0 "
+            f"FROM index_files WHERE {host} IN (SELECT host FROM chosen)) WHERE {_FLAW} IS NULL "
             "QUALIFY row_number() OVER "
             "(PARTITION BY url ORDER BY fetched_at DESC NULLS LAST, origin, origin_offset) = 1"
         )
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        raise _cannot_be_asked("index of robots.txt files", error) from None
+        raise SourceError(
+            f"the index of robots.txt files cannot be asked: {one_line(first_line(error), 300)}"
+        ) from None
     finally:
         engine.unregister("index_files")
     return number_of(engine, "SELECT count(*) FROM robots")
@@ -242,10 +231,6 @@ def rows_of(engine: duckdb.DuckDBPyConnection, table: str) -> Iterator[pa.Table]
     found = engine.sql(f"SELECT {names} FROM {table} ORDER BY origin, origin_offset").to_arrow_reader(_ROWS)
     for batch in found:
         yield pa.Table.from_batches([batch]).cast(CHOSEN)
-
-
-def _cannot_be_asked(what: str, error: Exception) -> SourceError:
-    return SourceError(f"the {what} cannot be asked: {one_line(first_line(error), 300)}")
 
 
 def _if_there(names: list[str], column: str, kind: str = "VARCHAR") -> str:

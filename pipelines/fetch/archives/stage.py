@@ -63,7 +63,7 @@ def mark_again(plan: ArchivePlan, asked: ArchiveAsk) -> None:
 
 
 def put_ended(asked: ArchiveAsk) -> None:
-    """Puts the rows of the log of lines of a list that choose no record, which planning found."""
+    """Puts the rows of the log of lines of a list and rows of the index that are no record, which planning found."""
     with suppress(FileNotFoundError):
         asked.objects.put(log_path(LIST), asked.objects.read(ENDED))
 

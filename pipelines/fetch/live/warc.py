@@ -77,11 +77,11 @@ def revisit_record(response: Response, reason: Reason, earlier: Earlier | None) 
 
 
 def metadata_record(outcome: Outcome, response: Response, hops: Sequence[Hop]) -> Record:
-    """The decision, the time it took, and the redirects before it; `via` is the address that was asked for first, as
-    crawlers note what led to an address."""
+    """The decision, the time it took, and the redirects before it; `via` are the addresses that redirected, as crawlers
+    note what led to an address."""
     fields: list[tuple[str, object]] = [("decision", outcome.decision), ("reason", outcome.reason)]
     fields += [("detail", outcome.detail)] if outcome.detail else []
-    fields += [("via", hops[0].url)] if hops else []
+    fields += [("via", hop.url) for hop in hops]
     fields += [("redirect", f"{hop.status} {hop.url}") for hop in hops]
     fields.append(("fetchTimeMs", response.ms))
     block = _lines(fields)

@@ -135,11 +135,11 @@ class Crawl:
         self.write_index(path, sorted(rows, key=lambda row: str(row["url_surtkey"])))
         return path
 
-    def write_index(self, path: str, rows: Sequence[dict[str, object]]) -> None:
+    def write_index(self, path: str, rows: Sequence[dict[str, object]], schema: pa.Schema = INDEX) -> None:
         """Writes a file of the index."""
         file = self.folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.Table.from_pylist(list(rows), schema=INDEX), file, row_group_size=200)
+        pq.write_table(pa.Table.from_pylist(list(rows), schema=schema), file, row_group_size=200)
 
     def index_rows(self, subset: str = "warc") -> list[dict[str, object]]:
         """The rows of a file of the index, to be changed and written again."""

@@ -3,13 +3,14 @@
 import gzip
 import json
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.pipelines.fetch.archives.loopback import NAME, Crawl, pages, surt
+from tests.pipelines.fetch.archives.loopback import INDEX, NAME, Crawl, pages, surt
 from tests.pipelines.fetch.archives.test_archives import ask
 from winnow.pipelines.fetch.archives.cdxj import index_of_cdxj
 from winnow.pipelines.fetch.archives.stage import ArchiveAsk, ArchivePlan, fetch_archive, plan_archive
@@ -57,40 +58,6 @@ def test_each_line_of_a_list_of_addresses_ends_as_one_row(tmp_path: Path, crawl:
     assert "secret" not in json.dumps(read_log(asked.objects)["detail"].to_pylist())
 
 
-NO_PLACES: list[dict[str, object]] = [
-    {"warc_record_offset": -1},
-    {"warc_record_offset": None},
-    {"warc_record_length": 0},
-    {"warc_record_length": None},
-    {"warc_filename": None},
-]
-
-
-@pytest.mark.parametrize("by", ["where", "domains", "addresses"])
-def test_a_record_to_which_the_index_gives_no_place_has_its_row(tmp_path: Path, by: str) -> None:
-    crawl = Crawl(tmp_path / "crawl", pages(600, sites=10))
-    rows = crawl.index_rows()
-    of_site = [number for number, row in enumerate(rows) if row["url_host_name"] == "www.site3.is"]
-    lost: dict[int, dict[str, object]] = dict(zip(of_site[::7], [*NO_PLACES, {"url": None}], strict=False))
-    first, second = sorted(of_site[1:3], key=lambda number: str(rows[number]["url"]))
-    lost[second] = {name: value for name, value in rows[first].items() if name.startswith("warc_")}
-    crawl.write_index(crawl.paths[0], [row | lost.get(number, {}) for number, row in enumerate(rows)])
-    lines = {"domains": "www.site3.is", "addresses": "\n".join(str(rows[number]["url"]) for number in of_site)}
-    (tmp_path / "list.txt").write_text(lines.get(by, ""))
-    condition = "url_host_name = 'www.site3.is'"
-    asked_by = {by: condition if by == "where" else str(tmp_path / "list.txt")}
-    asked, plan, ends = fetched(tmp_path / "out", crawl, **asked_by)
-    assert plan.records == len(of_site) - len(lost)
-    reasons = {"ok": len(of_site) - len(lost), "no_record": len(lost), "not_in_index": 0}
-    if by == "addresses":  # whose line has an address where the index has none
-        reasons |= {"no_record": len(lost) - 1, "not_in_index": 1}
-    assert Counter({reason: count for (_, reason), count in ends.items()}) == Counter(reasons) - Counter()
-    assert plan.without_place == reasons["no_record"]
-    told = [row["detail"] for row in read_log(asked.objects).to_pylist() if row["reason"] == "no_record"]
-    assert sum("the place of another address" in detail for detail in told) == 1
-    assert sum("no place: file" in detail for detail in told) == reasons["no_record"] - 1
-
-
 def test_a_list_reads_only_the_row_groups_of_its_hosts(tmp_path: Path, crawl: Crawl) -> None:
     (tmp_path / "list.txt").write_text("https://www.site3.is/pages/3.html\n")
     _, few, _ = fetched(tmp_path / "few", crawl, addresses=str(tmp_path / "list.txt"))
@@ -127,6 +94,72 @@ def test_a_larger_limit_takes_what_a_smaller_one_took_and_a_sample_is_by_group(t
     sample = ArchiveSample(per_domain=3, share=0.5)
     asked, _, _ = fetched(tmp_path / "sample", crawl, where="fetch_status = 200", sample=sample)
     assert Counter(read_log(asked.objects)["domain"].to_pylist()) == {f"site{number}.is": 3 for number in range(40)}
+
+
+BIG = 1 << 62
+UNPLACED: list[dict[str, object]] = [
+    {"warc_record_offset": -1},
+    {"warc_record_offset": None},
+    {"warc_record_offset": BIG},
+    {"warc_record_length": 0},
+    {"warc_record_length": -5},
+    {"warc_record_length": BIG},
+    {"warc_record_length": None},
+    {"warc_filename": None},
+    {"url": None},
+]
+
+
+def flawed(folder: Path) -> Crawl:
+    """A crawl whose index has as many rows without a place as there are kinds, and two rows of one place."""
+    made = Crawl(folder, pages(40, sites=4), files=1)
+    rows = sorted(made.index_rows(), key=lambda row: str(row["url"]))
+    for row, lie in zip(rows, UNPLACED, strict=False):
+        row |= lie
+    rows[11]["warc_record_offset"], rows[11]["url"] = rows[10]["warc_record_offset"], f"{rows[10]['url']}?other"
+    wide = pa.schema([field.with_type(pa.int64()) if field.type == pa.int32() else field for field in INDEX])
+    made.write_index(made.paths[0], [*rows, rows[20]], wide)  # one of them twice
+    return made
+
+
+def test_each_row_of_the_index_without_a_place_ends_with_a_reason(tmp_path: Path) -> None:
+    lying = flawed(tmp_path / "crawl")
+    asked, plan, ends = fetched(tmp_path / "out", lying, where="warc_segment = '1.1'")
+    assert ends == {("fetched", "ok"): 30, ("failed", "no_record"): 10}
+    assert (plan.records, plan.unplaced) == (30, 10)
+    log = read_log(asked.objects).to_pylist()
+    assert Counter(row["detail"] for row in log if row["reason"] == "no_record") == {
+        "the index has no offset of a file": 3,
+        "the index has no length of a record": 4,
+        "the index names no file": 1,
+        "the index has no address": 1,
+        "the index has another address at its place": 1,
+    }
+
+
+def test_a_listed_address_has_its_older_capture_where_the_newest_has_no_place(tmp_path: Path) -> None:
+    made = Crawl(tmp_path / "crawl", pages(8, sites=1), files=1)
+    rows = made.index_rows()
+    later = {"fetch_time": rows[0]["fetch_time"] + timedelta(days=1), "warc_record_offset": -1}  # type: ignore[operator]
+    rows[1]["warc_record_length"] = 0
+    made.write_index(made.paths[0], [*rows, rows[0] | later])
+    (tmp_path / "list.txt").write_text(f"{rows[0]['url']}\n{rows[1]['url']}\n")
+    asked, _, ends = fetched(tmp_path / "out", made, addresses=str(tmp_path / "list.txt"))
+    assert ends == {("fetched", "ok"): 1, ("failed", "no_record"): 1}
+    assert {row["url"]: row["reason"] for row in read_log(asked.objects).to_pylist()} == {
+        rows[0]["url"]: "ok",
+        rows[1]["url"]: "no_record",
+    }
+
+
+def test_rows_without_a_place_count_in_the_limit(tmp_path: Path) -> None:
+    lying = flawed(tmp_path / "crawl")
+    taken = []
+    for limit in (15, 25):
+        asked, _, ends = fetched(tmp_path / str(limit), lying, where="warc_segment = '1.1'", limit=limit)
+        assert limit - 1 <= sum(ends.values()) <= limit  # the row that is there twice is one
+        taken.append({(row["url"], row["detail"]) for row in read_log(asked.objects).to_pylist()})
+    assert {url for url, _ in taken[0]} <= {url for url, _ in taken[1]}
 
 
 @pytest.mark.parametrize("form", ["cdxj", "cdxj.gz", "json"])

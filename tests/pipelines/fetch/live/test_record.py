@@ -170,7 +170,7 @@ def test_notes_stay_in_their_lines() -> None:
     raw = objects.read(made_segment(objects))
     notes = [one.content_stream().read() for one in WarcioIterator(io.BytesIO(raw)) if one.rec_type == "metadata"]
     assert notes[0] == (
-        b"decision: fetched\r\nreason: ok\r\nvia: http://b.example/ X: 1\r\n"
+        b"decision: fetched\r\nreason: ok\r\nvia: http://b.example/ X: 1\r\nvia: http://c.example/\r\n"
         b"redirect: 301 http://b.example/ X: 1\r\nredirect: 302 http://c.example/\r\nfetchTimeMs: 12\r\n"
     )
 
