@@ -38,10 +38,11 @@ def require_page(say: Callable[[str], None]) -> None:
 
 def build_page(web: Path, target: Path) -> None:
     """Build sources into a folder, which is replaced; WinnowError if that fails."""
+    digest = sources_digest(web)  # of what is copied: sources that change meanwhile are built again
     with temporary_folder("page") as made:
         _npm(installed(web, Path(made)), "run", "build")
         built = Path(made) / "built"
-        (built / SOURCES).write_text(f"{sources_digest(web)}\n")
+        (built / SOURCES).write_text(f"{digest}\n")
         beside, before = (target.with_name(f"{target.name}.{part}-{os.getpid()}") for part in ("new", "old"))
         shutil.copytree(built, beside)
         if target.exists():

@@ -43,7 +43,6 @@ def answer(opened: Opened, asked: Asked) -> Answer:
                 "rows": int(found.rows[at]),
                 "bytes": int(found.bytes[at]),
                 "dropped": None if found.dropped is None else float(found.dropped[at]),
-                "seconds": None,
                 "outlier": found.unlike[at],
             }
             for at in order

@@ -132,7 +132,6 @@ export interface Shard {
   rows: number;
   bytes: number;
   dropped: number | null;
-  seconds: number | null;
   outlier: string | null;
 }
 
