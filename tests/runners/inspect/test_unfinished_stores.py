@@ -11,7 +11,7 @@ from tests.runners.inspect.asking import Asker, opened, opened_at, served, write
 from winnow.runners.commands.main import main
 from winnow.runners.inspect.view import views
 
-QUERY = {
+QUERY: dict[str, dict[str, Any]] = {
     "sql": {"query": "SELECT count(*) FROM samples"},
     "simulate": {"changes": [{"reason": "short", "remove": True}]},
 }
