@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 PAIRS, QUICK_PAIRS = 9_000, 900  # of a pool, at most
-SEEDS, STEPS, QUICK_STEPS = 3, 400, 30
+SEEDS, STEPS, QUICK_STEPS = 3, 250, 30
 TRUSTED, HELD_OUT = 0.15, 0.15  # of what is shown
 SPOILT: Final = ("shuffled", "wrong language", "generic")
 SPOILT_SHARE: Final = 0.5
