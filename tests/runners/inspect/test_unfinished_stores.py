@@ -11,6 +11,8 @@ from tests.runners.inspect.asking import Asker, opened, opened_at, served, write
 from winnow.runners.commands.main import main
 from winnow.runners.inspect.view import views
 
+pytestmark = pytest.mark.processes
+
 QUERY: dict[str, dict[str, Any]] = {
     "sql": {"query": "SELECT count(*) FROM samples"},
     "simulate": {"changes": [{"reason": "short", "remove": True}]},
