@@ -59,14 +59,16 @@ def test_an_arm_keeps_the_better_half_and_what_has_no_value_last() -> None:
 
 def test_a_gain_is_of_the_same_names_and_its_interval_holds_it() -> None:
     draw = np.random.default_rng(0)
-    base = [draw.integers(0, 20, 300) for _ in range(3)]
+    base, things = [draw.integers(0, 20, 300) for _ in range(3)], np.arange(300) // 3
     better = [np.maximum(one - 3, 0) for one in base]
-    gain, low, high = difference(better, base, 5)
+    gain, low, high = difference(better, base, things, 5)
     assert gain == pytest.approx(
         np.mean([recall(one, 5) for one in better]) - np.mean([recall(one, 5) for one in base])
     )
     assert 0 < low <= gain <= high
-    assert difference(base, base, 5) == (0, 0, 0)
+    assert difference(base, base, things, 5) == (0, 0, 0)
+    one_thing = difference([np.arange(6)], [np.full(6, 9)], np.zeros(6, np.int64), 3)
+    assert one_thing == (50, 50, 50)  # names of one thing are no more than one
 
 
 def test_captions_are_bytes_and_no_byte_is_what_fills_them_up() -> None:
