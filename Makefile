@@ -122,7 +122,7 @@ test-wheel: setup kernels  ## run the demo out of a wheel, in a fresh environmen
 
 # Another sixteenth after each commit.
 test-slice: setup kernels  ## run one part of what only test-all has, and of the benchmarks' quick forms
-	$(BIN)/python -m tools.slice --minutes $(or $(SLICE_MINUTES),12)
+	$(BIN)/python -m tools.slice $(if $(SLICE_MINUTES),--minutes $(SLICE_MINUTES))
 
 # Every property at full size, large sizes, kills at random times, the examples' training loops, every engine and fault.
 test-all: setup kernels web test-torch test-readers test-peers test-assets test-optional  ## run every test there is; hours

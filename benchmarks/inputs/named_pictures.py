@@ -10,7 +10,7 @@ stamp, one emoji, one character. All pairs of a concept go together where a set 
 import hashlib
 import io
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -134,9 +134,7 @@ def named_pictures(pool: str, most: int, cache: Path = CACHE) -> list[Named]:
     ]
 
 
-def _named(
-    concept: str, picture: NDArray[np.uint8], names: "dict[str, str] | dict[str, str | None]"
-) -> Iterator[Named]:
+def _named(concept: str, picture: NDArray[np.uint8], names: Mapping[str, str | None]) -> Iterator[Named]:
     known = {language: name for language in LANGUAGES if (name := names.get(language))}
     others = [name for language in FOREIGN if (name := names.get(language)) and name not in known.values()]
     for language, name in known.items():

@@ -4,7 +4,7 @@ In the driver where workers are processes of its machine. Else as one task on a 
 memory that the recipe's `hints` ask for; the driver reads the results from the store.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
@@ -19,6 +19,7 @@ from winnow.pipelines.score.examples import ScoredShard
 from winnow.pipelines.score.planted_errors import plant_errors
 from winnow.pipelines.score.trace import TraceContext, WeightTracer, among, weight_tracer
 from winnow.pipelines.score.weights import (
+    Report,
     WeightsContext,
     find_weights,
     load_weights,
@@ -77,9 +78,10 @@ class Preparation:
         )
 
 
-def prepare(preparation: Preparation, context: WeightsContext) -> None:
+def prepare(preparation: Preparation, shards: Sequence[ScoredShard], report: Report) -> TraceContext:
     """Make the weights that are missing, and try them: ScoreError if a checkpoint has no way to the reference."""
     bound, keys, store = preparation.bound, preparation.keys, preparation.store
+    context = WeightsContext(store, shards, preparation.inputs, report)
     task = bound.task()
     reference, trajectory = make_weights(context, task, bound, keys)
     scored = task
@@ -92,11 +94,13 @@ def prepare(preparation: Preparation, context: WeightsContext) -> None:
     assert traced is not None
     if preparation.plants and isinstance(task, Mismatching):
         _try_planted(context, weight_tracer(traced, task), bound)
+    return traced
 
 
-def put_given(preparation: Preparation, context: WeightsContext) -> None:
+def put_given(preparation: Preparation, shards: Sequence[ScoredShard], report: Report) -> None:
     """Put weights that the recipe names as files of this machine into the store."""
     bound, keys = preparation.bound, preparation.keys
+    context = WeightsContext(preparation.store, shards, preparation.inputs, report)
     if bound.reference_rows is None:
         make_reference(context, bound.task(), bound, keys.reference, None)
     if bound.trajectory_rows is None:
@@ -125,11 +129,11 @@ class PreparingJob:
     job: StoringJob
 
     @classmethod
-    def of(cls, steps: JobSteps, preparation: Preparation, context: WeightsContext) -> "PreparingJob":
+    def of(cls, steps: JobSteps, preparation: Preparation, shards: Sequence[ScoredShard]) -> "PreparingJob":
         """Describe it in the job's folder."""
         folder = TaskFolder(steps)
         kind = TaskKind(_KIND, _Shards, TaskWithoutBlocks(partial(_prepare_on_worker, preparation)))
-        folder.add(kind, _Shards(tuple(context.shards)), 0)
+        folder.add(kind, _Shards(tuple(shards)), 0)
         hints = preparation.bound.entry.hints
         return cls(folder, StoringJob(steps, "Prepare", folder.count, folder.numbered.store, hints))
 
@@ -141,7 +145,7 @@ class PreparingJob:
 
 def _prepare_on_worker(preparation: Preparation, task: _Shards) -> _Told:
     lines: list[str] = []
-    prepare(preparation, WeightsContext(preparation.store, task.shards, preparation.inputs, lines.append))
+    prepare(preparation, task.shards, lines.append)
     return _Told(tuple(lines))
 
 

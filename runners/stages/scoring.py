@@ -1,5 +1,6 @@
 """Runs scores: prepares weights, scores each row at each checkpoint, and decides which rows to keep."""
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from rich.console import Console
@@ -13,6 +14,7 @@ from winnow.pipelines.media.thumbnails import picture_source
 from winnow.pipelines.preflight.check import AskedScores, preflight
 from winnow.pipelines.reading.columns import MEDIA
 from winnow.pipelines.running.row_layers import load_layers, pending_shards
+from winnow.pipelines.score.examples import ScoredShard
 from winnow.pipelines.score.keys import TraceLayer
 from winnow.pipelines.score.preparing import Preparation, PreparingJob, prepare, put_given
 from winnow.pipelines.score.stage import load_trace, missing_layers, trace_layer
@@ -104,7 +106,7 @@ def train_reference(recipe: BoundRecipe, name: str | None, console: Console) -> 
     with writing_lease(store.objects):
         state = _ready_state(recipe, store)
         layer = _ready_layer(store, recipe, state, bound)
-        context = _weights_context(store, recipe, state, bound, console)
+        context = WeightsContext(store, shards_to_prepare(bound, state), _inputs(recipe, bound), console.print)
         if bound.adapted:
             return bound, make_weights(context, bound.task(), bound, layer.weights)[0], store
         return bound, make_reference(context, bound.task(), bound, layer.weights.reference, None), store
@@ -143,15 +145,6 @@ def _ready_layer(store: Store, recipe: BoundRecipe, state: StoreState, bound: Bo
             f"{store.root}: {', '.join(missing)} must be measured before samples are scored; run: {stages}"
         )
     return trace_layer(store, bound, state)
-
-
-def _weights_context(
-    store: Store, recipe: BoundRecipe, state: StoreState, bound: BoundScore, console: Console
-) -> WeightsContext:
-    def report(line: str) -> None:
-        console.print(line)
-
-    return WeightsContext(store, shards_to_prepare(bound, state), _inputs(recipe, bound), report)
 
 
 def _inputs(recipe: BoundRecipe, bound: BoundScore) -> Inputs:
@@ -197,15 +190,14 @@ def _context(
     inputs = _inputs(recipe, bound)
     if bound.kind.measures:
         return TraceContext(run.store, bound, None, (), None, inputs)
-    context = _weights_context(run.store, recipe, state, bound, run.console)
+    shards = shards_to_prepare(bound, state)
     plants = not run.part or run.part.startswith("1-")  # once, of all slices
     preparation = Preparation(run.store, bound, layer.weights, inputs, plants)
     with _weights_lock(run, preparation):
-        if run.engine.uses_nodes:
-            put_given(preparation, context)
-            _prepare_elsewhere(run, preparation, context)
-        else:
-            prepare(preparation, context)
+        if not run.engine.uses_nodes:
+            return prepare(preparation, shards, run.console.print)
+        put_given(preparation, shards, run.console.print)
+        _prepare_elsewhere(run, preparation, shards)
     traced = preparation.made()
     if traced is None:
         raise StageError(
@@ -214,14 +206,14 @@ def _context(
     return traced
 
 
-def _prepare_elsewhere(run: StageRun, preparation: Preparation, context: WeightsContext) -> None:
+def _prepare_elsewhere(run: StageRun, preparation: Preparation, shards: Sequence[ScoredShard]) -> None:
     """Prepare a score on a worker, which may have a device that this machine lacks."""
     jobs = EngineJobs(run, preparation.bound.entry.layer)
     with jobs.folder("weights") as steps:
-        preparing = PreparingJob.of(steps, preparation, context)
+        preparing = PreparingJob.of(steps, preparation, shards)
         jobs.on_engine(preparing.job)
         for line in preparing.told():
-            context.report(line)
+            run.console.print(line)
 
 
 def _weights_lock(run: StageRun, preparation: Preparation) -> AbstractContextManager[object]:
